@@ -1,0 +1,184 @@
+"""Numbers that say how a flow is doing: each is one reduction on the device and one number read back."""
+
+import math
+from typing import NamedTuple
+
+from ._ti import ti
+from .grid import Grid
+from .kernels import PARTIALS, Array, add, kernel_family, largest
+from .operators.differences import centre_velocity_at, outflow_at, vorticity_at
+
+NOT_FINITE = 3e38
+"""What ``largest_magnitude`` counts a value as that is NaN or infinite."""
+
+
+@ti.func
+def magnitude(x):
+    """|x|, or ``NOT_FINITE`` if x is not finite. By its bits: comparisons with NaN may be optimised away."""
+    result = ti.abs(x)
+    if (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) == ti.cast(0x7F800000, ti.u32):
+        result = ti.f32(NOT_FINITE)
+    return result
+
+
+@ti.func
+def _magnitude_at(c, I, s, a: ti.template(), components, n):
+    cells = s[0] * (n[0] + 2)
+    result = ti.f32(0.0)
+    for k in range(components):
+        result = ti.max(result, magnitude(a[c + k * cells]))
+    return result
+
+
+@ti.func
+def _value_at(c, I, s, a: ti.template()):
+    return a[c]
+
+
+@ti.func
+def _outflow_at(c, I, s, u: ti.template(), n):
+    return ti.abs(outflow_at(u, c, s, n))
+
+
+@ti.func
+def _outflow_square_at(c, I, s, u: ti.template(), n):
+    value = outflow_at(u, c, s, n)
+    return value * value
+
+
+@ti.func
+def _speed_square_at(c, I, s, u: ti.template(), n):
+    """Sum of the squares of the lower faces: each inner face is counted once."""
+    cells = s[0] * (n[0] + 2)
+    total = ti.f32(0.0)
+    for axis in ti.static(range(n.n)):
+        total += u[c + axis * cells] * u[c + axis * cells]
+    return total
+
+
+@ti.func
+def _write_speed(c, I, s, u: ti.template(), out: ti.template(), n, scale):
+    out[c] = scale * centre_velocity_at(u, c, n).norm()
+
+
+@ti.func
+def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale):
+    out[c] = scale * outflow_at(u, c, s, n)
+
+
+@ti.func
+def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale):
+    w = vorticity_at(u, c, n)
+    out[c] = scale * (w.norm() if ti.static(n.n == 3) else w[2])
+
+
+@kernel_family
+def diagnostic_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def largest_magnitude(a: Array, n: IntVector, components: ti.i32, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), largest)
+
+    @ti.kernel
+    def total(a: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a,))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def speed_squares(velocity: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _speed_square_at, (velocity, n))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), largest)
+        reduce_cells(n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n))
+        for _ in range(1):
+            out[1] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def compute_speed(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _write_speed, (velocity, out, n, scale))
+
+    @ti.kernel
+    def compute_divergence(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _write_divergence, (velocity, out, n, scale))
+
+    @ti.kernel
+    def compute_vorticity(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _write_vorticity, (velocity, out, n, scale))
+
+    return {
+        "largest_magnitude": largest_magnitude,
+        "total": total,
+        "speed_squares": speed_squares,
+        "outflows": outflows,
+        "compute_speed": compute_speed,
+        "compute_divergence": compute_divergence,
+        "compute_vorticity": compute_vorticity,
+    }
+
+
+class Divergence(NamedTuple):
+    """Largest and root-mean-square divergence, in 1/s."""
+
+    max: float
+    rms: float
+
+
+class Diagnostics:
+    """Measures the quantities of one grid."""
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+        self._partials = ti.ndarray(ti.f32, PARTIALS)
+        self._out = ti.ndarray(ti.f32, 2)
+        self._kernels = diagnostic_kernels(grid.loops)
+
+    def largest_magnitude(self, array) -> float:
+        """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
+        self.grid.require_runtime()
+        components = array.shape[0] // self.grid.cells
+        self._kernels.largest_magnitude(array, self.grid.n, components, self._partials, self._out)
+        value = self._out[0]
+        return math.inf if value >= NOT_FINITE else value
+
+    def integral(self, array) -> float:
+        """Integral of a scalar over the box: mean times volume (2D: times area)."""
+        self.grid.require_runtime()
+        self._kernels.total(array, self.grid.n, self._partials, self._out)
+        return self._out[0] * self.grid.cell_volume
+
+    def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
+        """Half of rho times the integral of |u|² over the inner faces, in J (2D: J/m)."""
+        self.grid.require_runtime()
+        self._kernels.speed_squares(velocity, self.grid.n, self._partials, self._out)
+        return 0.5 * rho * self._out[0] * self.grid.cell_volume
+
+    def divergence(self, velocity) -> Divergence:
+        """Divergence that a staggered velocity has left."""
+        self.grid.require_runtime()
+        self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
+        largest_outflow, squares = self._out.to_numpy()
+        mean_square = squares / math.prod(self.grid.shape)
+        return Divergence(float(largest_outflow) / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
+
+    def compute_speed(self, velocity, out) -> None:
+        """|u| at the cell centres, m/s."""
+        self._kernels.compute_speed(velocity, out, self.grid.n, 1.0)
+
+    def compute_divergence(self, velocity, out) -> None:
+        """Divergence of each cell, 1/s."""
+        self._kernels.compute_divergence(velocity, out, self.grid.n, 1.0 / self.grid.dx)
+
+    def compute_vorticity(self, velocity, out) -> None:
+        """Vorticity at the cell centres, 1/s: its magnitude in 3D, with its sign in 2D."""
+        self._kernels.compute_vorticity(velocity, out, self.grid.n, 1.0 / self.grid.dx)

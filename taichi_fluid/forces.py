@@ -1,0 +1,133 @@
+"""Forces: accelerations that are added to the staggered velocity."""
+
+from collections.abc import Sequence
+
+from ._ti import ti
+from .grid import Grid
+from .kernels import Array, float_vector, kernel_family
+from .operators.differences import gradient_at, vorticity_at
+
+
+@ti.func
+def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n):
+    cells = s[0] * (n[0] + 2)
+    for axis in ti.static(range(n.n)):
+        face = c + axis * cells
+        u[face] = u[face] + change[axis] * ti.f32(0.5) * (scalar[c] + scalar[c - s[axis]])
+
+
+@ti.func
+def _accelerate_at(c, I, s, u: ti.template(), change, n):
+    cells = s[0] * (n[0] + 2)
+    for axis in ti.static(range(n.n)):
+        face = c + axis * cells
+        u[face] = u[face] + change[axis]
+
+
+@ti.func
+def _write_vorticity_at(c, I, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n):
+    w = vorticity_at(u, c, n)
+    magnitude[c] = w.norm()
+    if ti.static(n.n == 3):
+        cells = s[0] * (n[0] + 2)
+        for axis in ti.static(range(3)):
+            vorticity[c + axis * cells] = w[axis]
+    else:
+        vorticity[c] = w[2]
+
+
+@ti.func
+def _write_confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.template(), force: ti.template(), n):
+    """N × w with N the direction in which the vorticity grows; 0 where it does not grow at all."""
+    g = gradient_at(magnitude, c, s)
+    g /= g.norm() + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c]
+    cells = s[0] * (n[0] + 2)
+    if ti.static(n.n == 3):
+        w = ti.Vector([vorticity[c], vorticity[c + cells], vorticity[c + 2 * cells]])
+        f = g.cross(w)
+        for axis in ti.static(range(3)):
+            force[c + axis * cells] = f[axis]
+    else:
+        force[c] = g[1] * vorticity[c]
+        force[c + cells] = -g[0] * vorticity[c]
+
+
+@ti.func
+def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale, n):
+    cells = s[0] * (n[0] + 2)
+    for axis in ti.static(range(n.n)):
+        if I[axis] > 1:
+            face = c + axis * cells
+            u[face] = u[face] + scale * ti.f32(0.5) * (force[face] + force[face - s[axis]])
+
+
+@kernel_family
+def force_kernels(loops):
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+
+    @ti.kernel
+    def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
+        each_cell(n, _add_buoyancy_at, (velocity, scalar, change, n))
+
+    @ti.kernel
+    def accelerate(velocity: Array, n: IntVector, change: FloatVector):
+        each_cell(n, _accelerate_at, (velocity, change, n))
+
+    @ti.kernel
+    def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
+        each_cell(n, _write_vorticity_at, (velocity, vorticity, magnitude, n))
+
+    @ti.kernel
+    def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _write_confinement_at, (vorticity, magnitude, force, n))
+        each_cell(n, _add_centred_force_at, (velocity, force, scale, n))
+
+    return {
+        "add_buoyancy": add_buoyancy,
+        "accelerate": accelerate,
+        "compute_vorticity": compute_vorticity,
+        "confine": confine,
+    }
+
+
+def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coefficient: float, dt: float) -> None:
+    """Add dt · gravity · coefficient · scalar to the faces (Boussinesq: the hydrostatic part is left out).
+
+    Args:
+        grid: The grid.
+        velocity: Staggered velocity, m/s, changed in place; its walls must be filled afterwards.
+        scalar: Quantity at centres, ghosts filled.
+        gravity: Acceleration, m/s².
+        coefficient: Relative weight per unit of the scalar: for temperature minus the expansion coefficient, 1/K.
+        dt: Seconds.
+    """
+    change = _vector(grid, [dt * g * coefficient for g in gravity])
+    force_kernels(grid.loops).add_buoyancy(velocity, scalar, grid.n, change)
+
+
+def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -> None:
+    """Add dt · acceleration, in m/s², to every face; walls must be filled afterwards."""
+    force_kernels(grid.loops).accelerate(velocity, grid.n, _vector(grid, [dt * a for a in acceleration]))
+
+
+def add_confinement(grid: Grid, velocity, length: float, dt: float, scratch) -> None:
+    """Vorticity confinement: add dt · length · (N × w), which spins up the eddies that the grid is losing.
+
+    ``length`` stands for the epsilon · h of Fedkiw, Stam and Jensen (2001), in metres, so that the same scene gets the
+    same force at any resolution.
+
+    Args:
+        grid: The grid.
+        velocity: Staggered velocity with ghosts, changed in place; its walls must be filled afterwards.
+        length: In metres.
+        dt: Seconds.
+        scratch: Arrays to work in: two of ``dim`` components and one scalar.
+    """
+    vorticity, force, magnitude = scratch
+    kernels = force_kernels(grid.loops)
+    kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)
+    kernels.confine(velocity, vorticity, magnitude, force, grid.n, dt * length / grid.dx)
+
+
+def _vector(grid: Grid, values: Sequence[float]):
+    return float_vector(grid.dim)(*values)

@@ -1,0 +1,158 @@
+"""Where cells and faces lie, and how the arrays over them are laid out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import kernels
+from ._ti import impl, ti
+
+MAX_ARRAY_BYTES = 2**31 - 4
+"""Taichi computes byte offsets in 32 bits on Vulkan and Metal, and element counts in 32 bits everywhere."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A box of cubic cells with one layer of ghost cells on every side.
+
+    Every array over the grid is flat, scalar and f32, ``n + 2`` long per axis with the last axis fastest, so that the
+    neighbour of cell ``c`` along ``axis`` is ``c + strides[axis]`` in 2D and in 3D. A vector quantity is one array,
+    component after component: component ``axis`` of cell ``c`` stands at ``axis * cells + c``. On the staggered grid
+    component ``axis`` of the velocity lies on the lower face of its cell along ``axis``.
+
+    Args:
+        shape: Number of cells along each axis, two or three of them.
+        dx: Edge of a cell in metres.
+        origin: Lower corner of the first interior cell in metres; zero when left out.
+
+    Raises:
+        ValueError: for a shape that no array can hold, or a ``dx`` that is not positive and finite.
+        RuntimeError: if Taichi is not running.
+    """
+
+    shape: tuple[int, ...]
+    dx: float
+    origin: tuple[float, ...] = ()
+    _runtime: object = field(default_factory=impl.get_runtime, repr=False, compare=False)
+
+    def __post_init__(self):
+        shape = tuple(int(n) for n in self.shape)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "origin", tuple(float(x) for x in self.origin) or (0.0,) * len(shape))
+        if len(shape) not in (2, 3) or min(shape) < 1:
+            raise ValueError(f"shape is {self.shape}; a grid has two or three axes of at least one cell each")
+        if not (math.isfinite(self.dx) and self.dx > 0):
+            raise ValueError(f"dx is {self.dx}; it must be a positive number of metres")
+        if len(self.origin) != len(shape):
+            raise ValueError(f"origin has {len(self.origin)} coordinates on a grid of {len(shape)} axes")
+        kernels.arch()
+
+    @property
+    def dim(self) -> int:
+        """Number of axes, 2 or 3."""
+        return len(self.shape)
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """Shape with the ghost layers."""
+        return tuple(n + 2 for n in self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in the flat array between neighbours along each axis."""
+        return tuple(math.prod(self.padded[axis + 1 :]) for axis in range(self.dim))
+
+    @property
+    def cells(self) -> int:
+        """Length of a scalar array: cells and ghosts."""
+        return math.prod(self.padded)
+
+    @property
+    def cell_volume(self) -> float:
+        """Volume of a cell in m³; in 2D its area in m²."""
+        return self.dx**self.dim
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """Edge lengths of the box in metres."""
+        return tuple(n * self.dx for n in self.shape)
+
+    @property
+    def n(self):
+        """The shape as a kernel argument."""
+        return kernels.int_vector(self.dim)(*self.shape)
+
+    @property
+    def loops(self) -> kernels.LoopShape:
+        """The loop shape that suits this grid on the arch that is running."""
+        return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.SERIAL_CELLS)
+
+    def require_runtime(self) -> None:
+        """Raise RuntimeError if ``ti.init`` or ``ti.reset`` has invalidated the arrays of this grid."""
+        if impl.get_runtime() is not self._runtime or impl.get_runtime().prog is None:
+            raise RuntimeError(
+                "Taichi was re-initialised after this object was built, which frees all its arrays: build it again."
+            )
+
+    def array(self, components: int = 1):
+        """A new array of zeros over the cells, with ``components`` values each."""
+        self.require_runtime()
+        length = self.cells * components
+        if 4 * length > MAX_ARRAY_BYTES:
+            raise ValueError(
+                f"an array of {components} x {self.padded} values needs {4 * length / 2**30:.2f} GiB; "
+                "one array may hold less than 2 GiB"
+            )
+        array = ti.ndarray(ti.f32, length)
+        array.fill(0.0)
+        return array
+
+    def velocity(self):
+        """A new velocity of zeros: one array of ``dim`` components."""
+        return self.array(self.dim)
+
+    def to_numpy(self, array) -> np.ndarray:
+        """The interior values, shaped; a vector quantity comes as ``(dim, *shape)``, on its lower faces."""
+        padded = self.to_numpy_padded(array)
+        return padded[(..., *(slice(1, -1),) * self.dim)].copy()
+
+    def to_numpy_padded(self, array) -> np.ndarray:
+        """The values with their ghosts, shaped."""
+        self.require_runtime()
+        components = array.shape[0] // self.cells
+        values = array.to_numpy()
+        return values.reshape(self.padded) if components == 1 else values.reshape(components, *self.padded)
+
+    def from_numpy(self, array, values: np.ndarray) -> None:
+        """Set the interior of ``array`` from ``values`` of shape ``shape`` or ``(components, *shape)``; ghosts stay."""
+        padded = self.to_numpy_padded(array)
+        interior = padded[(..., *(slice(1, -1),) * self.dim)]
+        if np.shape(values) != interior.shape:
+            raise ValueError(f"values have shape {np.shape(values)}; the array's interior has {interior.shape}")
+        interior[...] = values
+        array.from_numpy(np.ascontiguousarray(padded.reshape(-1), dtype=np.float32))
+
+    def face_velocity_to_numpy(self, velocity) -> tuple[np.ndarray, ...]:
+        """Every face value of a staggered velocity, both walls included: ``n + 1`` values along its own axis."""
+        padded = self.to_numpy_padded(velocity)
+        return tuple(padded[(axis, *self._faces(axis))].copy() for axis in range(self.dim))
+
+    def face_velocity_from_numpy(self, velocity, values: Sequence[np.ndarray]) -> None:
+        """Set every face value, both walls included: one array with ``n + 1`` values along its own axis each."""
+        padded = self.to_numpy_padded(velocity)
+        for axis, component in enumerate(values):
+            faces = padded[(axis, *self._faces(axis))]
+            if np.shape(component) != faces.shape:
+                raise ValueError(f"component {axis} has shape {np.shape(component)}; its faces have {faces.shape}")
+            faces[...] = component
+        velocity.from_numpy(np.ascontiguousarray(padded.reshape(-1), dtype=np.float32))
+
+    def _faces(self, axis: int) -> tuple[slice, ...]:
+        return tuple(slice(1, None) if a == axis else slice(1, -1) for a in range(self.dim))
+
+    def cell_centres(self) -> tuple[np.ndarray, ...]:
+        """Coordinates of the cell centres in metres, one broadcastable array per axis."""
+        axes = [x + self.dx * (np.arange(n) + 0.5) for x, n in zip(self.origin, self.shape, strict=True)]
+        return tuple(np.meshgrid(*axes, indexing="ij", sparse=True))

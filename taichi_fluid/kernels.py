@@ -1,0 +1,362 @@
+"""The kernel floor: one way to loop over cells on every arch, deterministic reductions, launch graphs.
+
+A physical operator is a ``ti.func`` that knows an index: ``body(c, I, s, *args)``, where ``c`` is the flat index of
+the cell, ``I`` its integer position (the first interior cell is 1 along every axis) and ``s`` the strides.
+A kernel chooses the loop and passes the operator in. Two loop shapes serve every arch:
+
+* *rows* (CPU): parallel over rows, a plain inner loop along the last axis. Taichi calls the body of a parallel loop
+  through a pointer, so a loop over cells would pay a call and two divisions for each cell.
+* *cells* (GPU): one thread per cell, the last axis fastest, so that neighbouring threads read neighbouring words.
+
+Kernels live in families: ``@kernel_family`` turns a function that defines kernels for a loop shape into a cached
+lookup by grid, so every kernel is built once for a dimension and a loop shape, whatever the size of the grid.
+
+A body writes ``a[c] = a[c] + x``, never ``a[c] += x``: on an array the latter is an atomic in Taichi, which on a CPU
+costs ten times as much.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from ._ti import impl, ti
+
+Array = ti.types.ndarray(dtype=ti.f32, ndim=1)
+"""Annotation of every array argument of a kernel: flat, scalar, f32."""
+
+CPU_ARCHS = (ti.x64, ti.arm64)
+
+SERIAL_CELLS = 48**3
+"""On a CPU a loop over fewer cells than this is not worth waking the thread pool for (docs/design.md)."""
+
+ROW_PARTIALS = 64
+CELL_PARTIALS = 8192
+CELL_FOLDS = 128
+PARTIALS = CELL_PARTIALS + CELL_FOLDS
+"""Length of the buffer that a reduction needs for its partial results."""
+
+
+class LoopShape(NamedTuple):
+    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family."""
+
+    dim: int
+    rows: bool
+    serial: bool = False
+
+
+def arch():
+    """The Taichi arch that is running.
+
+    Raises:
+        RuntimeError: if ``ti.init`` has not been called.
+    """
+    if impl.get_runtime().prog is None:
+        raise RuntimeError("Taichi is not running: call ti.init(arch=...) before building a Grid or a Simulation.")
+    return impl.current_cfg().arch
+
+
+def loop_shape(dim: int, serial: bool = False) -> LoopShape:
+    """The loop shape for the arch that is running; ``serial`` (small grids) means something on a CPU only."""
+    rows = arch() in CPU_ARCHS
+    return LoopShape(dim, rows, serial and rows)
+
+
+def compiled_kernels() -> int:
+    """How many kernels Taichi has compiled since ``ti.init``, for this project and for everybody else."""
+    return sum(len(kernel.compiled_kernels) for kernel in impl.get_runtime().kernels)
+
+
+def int_vector(dim: int):
+    """The Taichi type of a grid's shape: ``dim`` integers."""
+    return _int_vector(dim)
+
+
+@functools.cache
+def _int_vector(dim: int):
+    return ti.types.vector(dim, ti.i32)
+
+
+@functools.cache
+def float_vector(dim: int):
+    """The Taichi type of a point or a velocity: ``dim`` numbers of f32."""
+    return ti.types.vector(dim, ti.f32)
+
+
+@ti.func
+def strides_of(n):
+    """Strides of the flat padded array (``n + 2`` per axis, last axis fastest) of a grid of ``n`` cells."""
+    s = n
+    step = 1
+    for a in ti.static(range(n.n - 1, -1, -1)):
+        s[a] = step
+        step *= n[a] + 2
+    return s
+
+
+@ti.func
+def flat(I, s):
+    """Flat index of the integer position ``I``."""
+    c = I[0] * s[0]
+    for a in ti.static(range(1, s.n)):
+        c += I[a] * s[a]
+    return c
+
+
+@ti.func
+def _row_start(row, lower, upper):
+    """Integer position of the first cell of a row of the box ``[lower, upper)``."""
+    I = lower
+    rest = row
+    for a in ti.static(range(lower.n - 2, 0, -1)):
+        width = upper[a] - lower[a]
+        I[a] = lower[a] + rest % width
+        rest = rest // width
+    I[0] = lower[0] + rest
+    return I
+
+
+@ti.func
+def cell_at(index, lower, upper):
+    """Integer position of the ``index``-th cell of the box ``[lower, upper)``, last axis fastest."""
+    I = lower
+    rest = index
+    for a in ti.static(range(lower.n - 1, 0, -1)):
+        width = upper[a] - lower[a]
+        I[a] = lower[a] + rest % width
+        rest = rest // width
+    I[0] = lower[0] + rest
+    return I
+
+
+@ti.func
+def _rows_in(lower, upper):
+    rows = upper[0] - lower[0]
+    for a in ti.static(range(1, lower.n - 1)):
+        rows *= upper[a] - lower[a]
+    return rows
+
+
+@ti.func
+def _plane_end(n, axis: ti.template()):
+    """End of the box of indices that lie in the lower ghost layer along ``axis``."""
+    end = n + 2
+    end[axis] = 1
+    return end
+
+
+@ti.func
+def add(a, b):
+    """Combination of a sum."""
+    return a + b
+
+
+@ti.func
+def largest(a, b):
+    """Combination of a maximum."""
+    return ti.max(a, b)
+
+
+@functools.cache
+def loops(shape: LoopShape) -> SimpleNamespace:
+    """The loops for one loop shape, as ``ti.func`` to be called at the top level of a kernel.
+
+    Returns:
+        A namespace of ``each_cell(n, body, args)``, ``each_cell_in(lower, upper, n, body, args)``,
+        ``each_of_colour(n, colour, body, args)``, ``each_on_plane(n, axis, body, args)``,
+        ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``.
+    """
+    dim, rows, serial = shape
+    last = dim - 1
+
+    @ti.func
+    def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
+        if ti.static(rows):
+            ti.loop_config(serialize=serial)
+            for row in range(_rows_in(lower, upper)):
+                s = strides_of(n)
+                I = _row_start(row, lower, upper)
+                base = flat(I, s)
+                for k in range(upper[last] - lower[last]):
+                    J = I
+                    J[last] += k
+                    body(base + k, J, s, *args)
+        else:
+            for index in range(_rows_in(lower, upper) * (upper[last] - lower[last])):
+                s = strides_of(n)
+                I = cell_at(index, lower, upper)
+                body(flat(I, s), I, s, *args)
+
+    @ti.func
+    def each_cell(n, body: ti.template(), args: ti.template()):
+        each_cell_in(n * 0 + 1, n + 1, n, body, args)
+
+    @ti.func
+    def each_of_colour(n, colour, body: ti.template(), args: ti.template()):
+        """Every other cell: those whose integer position sums to ``colour`` modulo 2."""
+        if ti.static(rows):
+            ti.loop_config(serialize=serial)
+            for row in range(_rows_in(n * 0 + 1, n + 1)):
+                s = strides_of(n)
+                I = _row_start(row, n * 0 + 1, n + 1)
+                I[last] += (I.sum() + colour) & 1
+                base = flat(I, s)
+                for half in range((n[last] - I[last]) // 2 + 1):
+                    J = I
+                    J[last] += 2 * half
+                    body(base + 2 * half, J, s, *args)
+        else:
+            width = (n[last] + 1) // 2
+            for index in range(_rows_in(n * 0 + 1, n + 1) * width):
+                s = strides_of(n)
+                I = _row_start(index // width, n * 0 + 1, n + 1)
+                I[last] += ((I.sum() + colour) & 1) + 2 * (index % width)
+                if I[last] <= n[last]:
+                    body(flat(I, s), I, s, *args)
+
+    @ti.func
+    def each_on_plane(n, axis: ti.template(), body: ti.template(), args: ti.template()):
+        """Every index of the lower ghost layer along ``axis``, the ghosts of the other axes included."""
+        if ti.static(rows):
+            # A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
+            ti.loop_config(serialize=True)
+            for row in range(_rows_in(n * 0, _plane_end(n, axis))):
+                s = strides_of(n)
+                I = _row_start(row, n * 0, _plane_end(n, axis))
+                base = flat(I, s)
+                for k in range(_plane_end(n, axis)[last]):
+                    J = I
+                    J[last] += k
+                    body(base + k, J, s, *args)
+        else:
+            for index in range(_rows_in(n * 0, _plane_end(n, axis)) * _plane_end(n, axis)[last]):
+                s = strides_of(n)
+                I = cell_at(index, n * 0, _plane_end(n, axis))
+                body(flat(I, s), I, s, *args)
+
+    @ti.func
+    def reduce_cells(n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()):
+        """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
+        if ti.static(rows):
+            ti.loop_config(serialize=serial)
+            for chunk in range(ROW_PARTIALS):
+                s = strides_of(n)
+                rows_here = _rows_in(n * 0 + 1, n + 1)
+                total = start
+                for row in range(rows_here * chunk // ROW_PARTIALS, rows_here * (chunk + 1) // ROW_PARTIALS):
+                    I = _row_start(row, n * 0 + 1, n + 1)
+                    base = flat(I, s)
+                    along_row = start
+                    for k in range(n[last]):
+                        J = I
+                        J[last] += k
+                        along_row = combine(along_row, body(base + k, J, s, *args))
+                    total = combine(total, along_row)
+                partials[chunk] = total
+        else:
+            for thread in range(CELL_PARTIALS):
+                s = strides_of(n)
+                cells = _rows_in(n * 0 + 1, n + 1) * n[last]
+                total = start
+                index = thread
+                while index < cells:
+                    I = cell_at(index, n * 0 + 1, n + 1)
+                    total = combine(total, body(flat(I, s), I, s, *args))
+                    index += CELL_PARTIALS
+                partials[thread] = total
+            for fold in range(CELL_FOLDS):
+                folded = start
+                for k in range(CELL_PARTIALS // CELL_FOLDS):
+                    folded = combine(folded, partials[fold + k * CELL_FOLDS])
+                partials[CELL_PARTIALS + fold] = folded
+
+    @ti.func
+    def reduced(partials: ti.template(), start, combine: ti.template()):
+        """Second stage, inside a serial task: the one number that the partial results make."""
+        total = start
+        if ti.static(rows):
+            for chunk in range(ROW_PARTIALS):
+                total = combine(total, partials[chunk])
+        else:
+            for fold in range(CELL_FOLDS):
+                total = combine(total, partials[CELL_PARTIALS + fold])
+        return total
+
+    return SimpleNamespace(
+        shape=shape,
+        dim=dim,
+        IntVector=int_vector(dim),
+        FloatVector=float_vector(dim),
+        each_cell=each_cell,
+        each_cell_in=each_cell_in,
+        each_of_colour=each_of_colour,
+        each_on_plane=each_on_plane,
+        reduce_cells=reduce_cells,
+        reduced=reduced,
+    )
+
+
+def kernel_family(define):
+    """Make ``define(loops, *extra)``, which returns kernels, a lookup ``family(shape, *extra)`` that builds each once."""
+
+    @functools.cache
+    def family(shape: LoopShape, *extra) -> SimpleNamespace:
+        return SimpleNamespace(**define(loops(shape), *extra))
+
+    return functools.update_wrapper(family, define)
+
+
+class GraphRecorder:
+    """Records kernel launches once, to be replayed from C++ without Python between them.
+
+    A launch through Python costs tens of microseconds; a replayed one a few. The recorder keeps the arrays by name,
+    so a recording is written as ordinary calls: ``recorder.launch(kernel, array, shape, 1.0)``.
+    Scalars that change between replays are recorded as ``recorder.number("name")``.
+    """
+
+    def __init__(self, dim: int):
+        self._builder = ti.graph.GraphBuilder()
+        self._vector = int_vector(dim)
+        self._values = {}
+        self._symbols = {}
+        self._graph = None
+
+    def _symbol(self, value):
+        if isinstance(value, _Number):
+            return value.symbol
+        key = id(value) if not isinstance(value, (int, float)) else (type(value), value)
+        if key not in self._symbols:
+            name = f"a{len(self._symbols)}"
+            if isinstance(value, ti.Ndarray):
+                symbol = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, name, ti.f32, ndim=1)
+            elif isinstance(value, ti.Matrix):
+                symbol = ti.graph.Arg(ti.graph.ArgKind.MATRIX, name, self._vector)
+            else:
+                symbol = ti.graph.Arg(ti.graph.ArgKind.SCALAR, name, ti.i32 if isinstance(value, int) else ti.f32)
+            self._symbols[key] = symbol
+            self._values[name] = value
+        return self._symbols[key]
+
+    def number(self, name: str):
+        """A f32 that each replay gives anew."""
+        return _Number(name, ti.graph.Arg(ti.graph.ArgKind.SCALAR, name, ti.f32))
+
+    def launch(self, kernel, *args) -> None:
+        """Record one launch of ``kernel``. Arrays must be distinct: Taichi miscompiles an aliased pair in silence."""
+        arrays = [id(value) for value in args if isinstance(value, ti.Ndarray)]
+        if len(set(arrays)) != len(arrays):
+            raise ValueError("the same array was given twice to one kernel")
+        self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
+
+    def finish(self):
+        """Close the recording and return a function that replays it; its keywords are the recorded numbers."""
+        graph, values = self._builder.compile(), self._values
+
+        def replay(**numbers: float) -> None:
+            graph.run({**values, **numbers})
+
+        return replay
+
+
+class _Number(NamedTuple):
+    name: str
+    symbol: object

@@ -1,0 +1,56 @@
+"""First differences on the staggered grid."""
+
+from .._ti import ti
+from ..kernels import strides_of
+
+
+@ti.func
+def outflow_at(u: ti.template(), c, s, n):
+    """dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
+    cells = s[0] * (n[0] + 2)
+    total = u[c + s[0]] - u[c]
+    for axis in ti.static(range(1, s.n)):
+        face = c + axis * cells
+        total += u[face + s[axis]] - u[face]
+    return total
+
+
+@ti.func
+def centre_velocity_at(u: ti.template(), c, n):
+    """Velocity at the centre of cell ``c``: means of opposite faces."""
+    s = strides_of(n)
+    cells = s[0] * (n[0] + 2)
+    v = ti.cast(n, ti.f32)
+    for axis in ti.static(range(n.n)):
+        v[axis] = ti.f32(0.5) * (u[c + axis * cells] + u[c + axis * cells + s[axis]])
+    return v
+
+
+@ti.func
+def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
+    """dx times d(u_component)/d(x_along) at the centre of ``c``, for two different axes."""
+    s = strides_of(n)
+    face = component * s[0] * (n[0] + 2) + c
+    upper = u[face + s[along]] + u[face + s[along] + s[component]]
+    lower = u[face - s[along]] + u[face - s[along] + s[component]]
+    return ti.f32(0.25) * (upper - lower)
+
+
+@ti.func
+def vorticity_at(u: ti.template(), c, n):
+    """dx times the curl of the velocity at the centre of ``c``, as a vector of three; in 2D only the last is not 0."""
+    w = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    w[2] = centre_derivative_at(u, c, 1, 0, n) - centre_derivative_at(u, c, 0, 1, n)
+    if ti.static(n.n == 3):
+        w[0] = centre_derivative_at(u, c, 2, 1, n) - centre_derivative_at(u, c, 1, 2, n)
+        w[1] = centre_derivative_at(u, c, 0, 2, n) - centre_derivative_at(u, c, 2, 0, n)
+    return w
+
+
+@ti.func
+def gradient_at(a: ti.template(), c, s):
+    """2 dx times the gradient of a quantity at cell centres, by central differences."""
+    g = ti.cast(s, ti.f32)
+    for axis in ti.static(range(s.n)):
+        g[axis] = a[c + s[axis]] - a[c - s[axis]]
+    return g

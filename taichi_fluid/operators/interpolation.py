@@ -1,0 +1,90 @@
+"""Linear interpolation in 2D and 3D, and where a point may lie.
+
+Points are in index space: a value with integer position ``I`` lies at ``q = I``. For a quantity at cell centres the
+box then reaches from 0.5 to n + 0.5 along every axis; for the velocity component ``axis``, which lies on lower faces,
+from 1 to n + 1 along its own axis. A displacement in cells is the same in all of these spaces.
+"""
+
+from .._ti import ti
+from ..kernels import strides_of
+
+
+@ti.func
+def corners_at(a: ti.template(), offset, q, n):
+    """The 2^dim values around ``q``, first axis in the lowest bit, and where ``q`` lies between them (0 to 1)."""
+    s = strides_of(n)
+    fraction = q
+    base = offset
+    for axis in ti.static(range(q.n)):
+        cell = ti.min(ti.cast(q[axis], ti.i32), n[axis])
+        fraction[axis] = q[axis] - ti.cast(cell, ti.f32)
+        base += cell * s[axis]
+    values = ti.Vector([ti.f32(0.0)] * 2**q.n)
+    for corner in ti.static(range(2**q.n)):
+        c = base
+        for axis in ti.static(range(q.n)):
+            if ti.static((corner >> axis) & 1):
+                c += s[axis]
+        values[corner] = a[c]
+    return values, fraction
+
+
+@ti.func
+def blend(values, fraction):
+    """Multilinear blend of 2^dim corner values; a constant comes out as the same constant, bit for bit."""
+    v = values
+    for axis in ti.static(range(fraction.n - 1, -1, -1)):
+        for corner in ti.static(range(2**axis)):
+            v[corner] += fraction[axis] * (v[corner + 2**axis] - v[corner])
+    return v[0]
+
+
+@ti.func
+def sample(a: ti.template(), offset, q, n):
+    """Linear interpolation of ``a[offset + …]`` at ``q``."""
+    values, fraction = corners_at(a, offset, q, n)
+    return blend(values, fraction)
+
+
+@ti.func
+def sample_velocity(u: ti.template(), q, n):
+    """Velocity of the staggered grid at the point ``q`` of the cell-centred index space."""
+    cells = strides_of(n)[0] * (n[0] + 2)
+    v = q
+    for axis in ti.static(range(q.n)):
+        face = q
+        face[axis] += ti.f32(0.5)
+        v[axis] = sample(u, axis * cells, face, n)
+    return v
+
+
+@ti.func
+def velocity_at(u: ti.template(), c, axis, n):
+    """Velocity at the lower face of cell ``c`` along ``axis``, or at its centre if ``axis`` is -1.
+
+    Exactly what interpolation gives there, with fewer loads: one component is stored on the spot, the others are means
+    of four; at a centre all are means of two.
+    """
+    s = strides_of(n)
+    cells = s[0] * (n[0] + 2)
+    across = 0
+    for d in ti.static(range(n.n)):
+        if d == axis:
+            across = s[d]
+    v = ti.cast(n, ti.f32)
+    for d in ti.static(range(n.n)):
+        along, beside = s[d], across
+        if d == axis:
+            along, beside = 0, 0
+        lower = c + d * cells
+        v[d] = ti.f32(0.25) * ((u[lower] + u[lower + along]) + (u[lower - beside] + u[lower + along - beside]))
+    return v
+
+
+@ti.func
+def inside_box(q, n):
+    """``q`` moved to the nearest point of the box, in the cell-centred index space."""
+    p = q
+    for axis in ti.static(range(q.n)):
+        p[axis] = ti.min(ti.max(q[axis], ti.f32(0.5)), ti.cast(n[axis], ti.f32) + ti.f32(0.5))
+    return p

@@ -1,0 +1,39 @@
+"""Noise that is the same on every arch: a hash of integer lattice points, smoothly interpolated.
+
+Taichi's own ``ti.random`` ignores the seed on Vulkan and Metal.
+"""
+
+from .._ti import ti
+
+
+@ti.func
+def hash_01(I):
+    """A number in [0, 1) for an integer lattice point."""
+    h = ti.cast(-1640531527, ti.u32)  # the constants of MurmurHash3, as i32 literals
+    for axis in ti.static(range(I.n)):
+        h = h ^ ti.cast(I[axis], ti.u32)
+        h = h * ti.cast(-2048144789, ti.u32)
+        h = h ^ (h >> 13)
+        h = h * ti.cast(-1028477387, ti.u32)
+        h = h ^ (h >> 16)
+    return ti.cast(h >> 8, ti.f32) * ti.f32(1.0 / 16777216.0)
+
+
+@ti.func
+def value_noise(x):
+    """Noise in [0, 1) with features of size 1, its mean 1/2."""
+    corner = ti.cast(ti.floor(x), ti.i32)
+    f = x - ti.floor(x)
+    f = f * f * (ti.f32(3.0) - ti.f32(2.0) * f)
+    total = ti.f32(0.0)
+    for vertex in ti.static(range(2**x.n)):
+        I = corner
+        w = ti.f32(1.0)
+        for axis in ti.static(range(x.n)):
+            if ti.static((vertex >> axis) & 1):
+                I[axis] += 1
+                w *= f[axis]
+            else:
+                w *= ti.f32(1.0) - f[axis]
+        total += w * hash_01(I)
+    return total

@@ -1,0 +1,1 @@
+"""Elliptic solvers: the pressure, and implicit diffusion through the same machinery."""

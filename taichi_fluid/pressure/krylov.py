@@ -1,0 +1,340 @@
+"""Conjugate gradients, with multigrid or the diagonal as preconditioner, to a tolerance.
+
+The scalars of the iteration stay on the device: alpha, beta and the test for convergence are computed there, and an
+iteration that finds the tolerance met changes nothing any more. So the host may look only now and then, and the count
+of iterations is exact all the same. (Hestenes, Stiefel 1952; Bridson, *Fluid Simulation*, ch. 5.)
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
+from .multigrid import Multigrid
+from .poisson import PoissonLevel, Sides, apply_at
+
+# Places of the scalars of the iteration in their small array.
+_RZ, _BETA, _ALPHA, _RR, _LIMIT, _ITERATIONS, _MEAN, _BB, _DRIFT = range(9)
+_SCALARS = 9
+
+
+class Status(Enum):
+    """How a solve ended; the value says what it means."""
+
+    CONVERGED = "the residual fell below the tolerance"
+    STALLED = "rounding in f32 keeps the residual above the tolerance: ask for less, about 3e-6 is the floor"
+    MAX_ITERATIONS = "the iterations ran out above the tolerance: allow more, or precondition with multigrid"
+    NOT_FINITE = "the right-hand side or the solution is not finite"
+
+
+class SolveResult(NamedTuple):
+    """What a solve says of itself.
+
+    Attributes:
+        iterations: Conjugate-gradient iterations made.
+        relative_residual: True residual over right-hand side, L2, after the solve.
+        status: How it ended.
+        removed_mean: Mean of the right-hand side that a closed problem cannot balance and that was taken out.
+    """
+
+    iterations: int
+    relative_residual: float
+    status: Status
+    removed_mean: float
+
+
+@ti.func
+def _value_at(c, I, s, rhs: ti.template(), inv_diag: ti.template()):
+    value = rhs[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = rhs[c]
+    return value
+
+
+@ti.func
+def _start_at(c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), r: ti.template(), mean, shift):
+    """Residual of the first guess."""
+    value = rhs[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = rhs[c] - mean - apply_at(x, inv_diag, c, s, shift)
+    r[c] = value
+    return value * value
+
+
+@ti.func
+def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mean):
+    value = rhs[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = rhs[c] - mean
+    return value * value
+
+
+@ti.func
+def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+    if inv_diag[c] == 0:
+        x[c] = ti.f32(0.0)
+
+
+@ti.func
+def _subtract_at(c, I, s, r: ti.template(), inv_diag: ti.template(), mean):
+    if inv_diag[c] > 0:
+        r[c] = r[c] - mean
+
+
+@ti.func
+def _product_at(c, I, s, a: ti.template(), b: ti.template()):
+    return a[c] * b[c]
+
+
+@ti.func
+def _direction_at(c, I, s, z: ti.template(), d: ti.template(), beta):
+    d[c] = z[c] + beta * d[c]
+
+
+@ti.func
+def _curvature_at(c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), shift):
+    value = d[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = apply_at(d, inv_diag, c, s, shift)
+    a_d[c] = value
+    return value * d[c]
+
+
+@ti.func
+def _advance_at(c, I, s, x: ti.template(), r: ti.template(), d: ti.template(), a_d: ti.template(), alpha):
+    x[c] = x[c] + alpha * d[c]
+    value = r[c] - alpha * a_d[c]
+    r[c] = value
+    return value * value
+
+
+@ti.func
+def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
+    z[c] = r[c] * inv_diag[c]
+
+
+@ti.func
+def _one_at(c, I, s, inv_diag: ti.template()):
+    value = ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = ti.f32(1.0)
+    return value
+
+
+@kernel_family
+def krylov_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, scalars: Array):
+        zero = ti.f32(0.0)
+        reduce_cells(n, partials, zero, add, _one_at, (inv_diag,))
+        for _ in range(1):
+            scalars[0] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def start(
+        x: Array, rhs: Array, inv_diag: Array, r: Array, n: IntVector, partials: Array, scalars: Array,
+        shift: ti.f32, inv_count: ti.f32, tolerance: ti.f32,
+    ):  # fmt: skip
+        """Mean of the right-hand side (``inv_count`` 0 leaves it in), first residual and its limit."""
+        each_cell(n, _keep_unknowns_at, (x, inv_diag))
+        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (rhs, inv_diag))
+        for _ in range(1):
+            scalars[_MEAN] = reduced(partials, ti.f32(0.0), add) * inv_count
+        reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
+        for _ in range(1):
+            square = reduced(partials, ti.f32(0.0), add)
+            scalars[_BB] = square
+            scalars[_LIMIT] = square * tolerance * tolerance
+        reduce_cells(n, partials, ti.f32(0.0), add, _start_at, (x, rhs, inv_diag, r, scalars[_MEAN], shift))
+        for _ in range(1):
+            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+            scalars[_RZ] = ti.f32(0.0)
+            scalars[_ITERATIONS] = ti.f32(0.0)
+
+    @ti.kernel
+    def true_residual(
+        x: Array, rhs: Array, inv_diag: Array, r: Array, n: IntVector, partials: Array, scalars: Array,
+        shift: ti.f32, inv_count: ti.f32, tolerance: ti.f32,
+    ):  # fmt: skip
+        """Recompute the residual, and start the directions anew from it; its mean is nothing but rounding."""
+        reduce_cells(n, partials, ti.f32(0.0), add, _start_at, (x, rhs, inv_diag, r, scalars[_MEAN], shift))
+        for _ in range(1):
+            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+            scalars[_RZ] = ti.f32(0.0)
+        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (r, inv_diag))
+        for _ in range(1):
+            scalars[_DRIFT] = reduced(partials, ti.f32(0.0), add) * inv_count
+        each_cell(n, _subtract_at, (r, inv_diag, scalars[_DRIFT]))
+
+    @ti.kernel
+    def precondition_by_diagonal(r: Array, inv_diag: Array, z: Array, n: IntVector):
+        each_cell(n, _scale_at, (r, inv_diag, z))
+
+    @ti.kernel
+    def iterate(
+        x: Array, r: Array, z: Array, d: Array, a_d: Array, inv_diag: Array, n: IntVector, partials: Array,
+        scalars: Array, shift: ti.f32,
+    ):  # fmt: skip
+        """One iteration, given z = M r."""
+        reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (r, z))
+        for _ in range(1):
+            rz, before = reduced(partials, ti.f32(0.0), add), scalars[_RZ]
+            beta = ti.f32(0.0)
+            if before > 0:
+                beta = rz / before
+            scalars[_BETA] = beta
+            scalars[_RZ] = rz
+        each_cell(n, _direction_at, (z, d, scalars[_BETA]))
+        reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (d, a_d, inv_diag, shift))
+        for _ in range(1):
+            curvature = reduced(partials, ti.f32(0.0), add)
+            alpha = ti.f32(0.0)
+            if scalars[_RR] > scalars[_LIMIT] and curvature > 0:
+                alpha = scalars[_RZ] / curvature
+                scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
+            scalars[_ALPHA] = alpha
+        reduce_cells(n, partials, ti.f32(0.0), add, _advance_at, (x, r, d, a_d, scalars[_ALPHA]))
+        for _ in range(1):
+            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+
+    return {
+        "count_unknowns": count_unknowns,
+        "start": start,
+        "true_residual": true_residual,
+        "precondition_by_diagonal": precondition_by_diagonal,
+        "iterate": iterate,
+    }
+
+
+class ConjugateGradient:
+    """Preconditioned conjugate gradients on one grid.
+
+    Args:
+        grid: The grid.
+        preconditioner: ``"multigrid"`` or ``"diagonal"``.
+        sweeps: Smoothing sweeps per leg of the V-cycle.
+
+    Use:
+        ``setup`` once for a set of unknowns and sides, ``solve`` as often as wanted.
+    """
+
+    def __init__(self, grid: Grid, preconditioner: str = "multigrid", sweeps: int = 1):
+        if preconditioner not in ("multigrid", "diagonal"):
+            raise ValueError(f"preconditioner is {preconditioner!r}; it is 'multigrid' or 'diagonal'")
+        self.grid = grid
+        self.n = grid.n
+        self._kernels = krylov_kernels(grid.loops)
+        self._r, self._z, self._d, self._a_d = (grid.array() for _ in range(4))
+        self._partials = ti.ndarray(ti.f32, PARTIALS)
+        self._scalars = ti.ndarray(ti.f32, _SCALARS)
+        self._scalars.fill(0.0)
+        self.multigrid = Multigrid(grid, sweeps) if preconditioner == "multigrid" else None
+        self._level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
+        self._unknown = None if self.multigrid else grid.array()
+        self._sides = None
+        self._count = 0
+        self._replay = {}
+
+    @property
+    def inv_diag(self):
+        """Reciprocal diagonal of the operator; positive exactly where it is solved for."""
+        return self._level.inv_diag
+
+    def setup(self, first: tuple[int, ...], sides: Sides) -> None:
+        """Solve for the cells from integer position ``first`` upwards, with these sides."""
+        self.grid.require_runtime()
+        if self.multigrid:
+            self.multigrid.setup(first, sides)
+        else:
+            self._level.mark_box(self._unknown, first)
+            self._level.set_diagonal(self._unknown, sides, sides.shift)
+        if self._sides is None or self._sides.singular != sides.singular:
+            self._replay.clear()
+        self._sides = sides
+        self._kernels.count_unknowns(self.inv_diag, self.n, self._partials, self._scalars)
+        self._count = int(self._scalars[0])
+
+    def _recorded(self, out):
+        """The launch graph of one iteration on ``out``; recorded at its first use."""
+        if id(out) not in self._replay:
+            recorder = GraphRecorder(self.grid.dim)
+            if self.multigrid:
+                self.multigrid.record(recorder, self._r, self._z, self._a_d)
+            else:
+                recorder.launch(self._kernels.precondition_by_diagonal, self._r, self.inv_diag, self._z, self.n)
+            recorder.launch(
+                self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, self.inv_diag, self.n,
+                self._partials, self._scalars, recorder.number("shift"),
+            )  # fmt: skip
+            self._replay[id(out)] = (recorder.finish(), out)
+        return self._replay[id(out)][0]
+
+    def precondition(self, r, out) -> None:
+        """``out = M r``: one application of the preconditioner, for tests and for other solvers."""
+        recorder = GraphRecorder(self.grid.dim)
+        if self.multigrid:
+            self.multigrid.record(recorder, r, out, self._a_d)
+        else:
+            recorder.launch(self._kernels.precondition_by_diagonal, r, self.inv_diag, out, self.n)
+        recorder.finish()()
+
+    def solve(self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int = 1) -> SolveResult:
+        """Solve ``A out = rhs`` from the guess in ``out`` until |residual| <= tolerance · |rhs|, L2.
+
+        Args:
+            rhs: Right-hand side, an array over the grid.
+            out: First guess and result; set to 0 where it is not solved for.
+            tolerance: Relative residual to reach.
+            max_iterations: Iterations after which to give up.
+            look_every: Iterations between two looks of the host at the residual.
+        """
+        self.grid.require_runtime()
+        if self._sides is None:
+            raise RuntimeError("setup() comes before solve(): the solver does not know its unknowns yet")
+        if rhs is out:
+            raise ValueError("rhs and out are the same array")
+        k, arrays = self._kernels, (out, rhs, self.inv_diag, self._r, self.n, self._partials, self._scalars)
+        inv_count = 1.0 / self._count if self._sides.singular and self._count else 0.0
+        arrays = (*arrays, self._sides.shift, inv_count, tolerance)
+        k.start(*arrays)
+        seen = self._look()
+        if self._count == 0 or seen[_BB] == 0:
+            out.fill(0.0)
+            return SolveResult(0, 0.0, Status.CONVERGED, float(seen[_MEAN]))
+        best, status = np.inf, None
+        while status is None:
+            if not np.isfinite(seen[[_RR, _BB]]).all():
+                status = Status.NOT_FINITE
+            elif seen[_RR] <= seen[_LIMIT]:
+                k.true_residual(*arrays)
+                seen = self._look()
+                # Rounding makes the true residual a little larger than the recursive one; a restart that gains
+                # nothing has met the floor of f32.
+                if seen[_RR] <= 1.1 * seen[_LIMIT]:
+                    status = Status.CONVERGED
+                elif seen[_RR] > 0.5 * best:
+                    status = Status.STALLED
+                best = min(best, seen[_RR])
+            elif seen[_ITERATIONS] >= max_iterations:
+                k.true_residual(*arrays)
+                seen = self._look()
+                status = Status.MAX_ITERATIONS
+            else:
+                before = seen[_ITERATIONS]
+                replay = self._recorded(out)
+                for _ in range(min(look_every, max_iterations - int(before))):
+                    replay(shift=self._sides.shift)
+                seen = self._look()
+                if seen[_ITERATIONS] == before and seen[_RR] > seen[_LIMIT]:
+                    status = Status.STALLED
+        relative = float(np.sqrt(seen[_RR] / seen[_BB]))
+        return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
+
+    def _look(self) -> np.ndarray:
+        return self._scalars.to_numpy().astype(np.float64)

@@ -1,0 +1,417 @@
+"""A scene as data: a frozen, validated value tree that can be loaded from TOML and dumped again.
+
+Nothing here needs Taichi, so bad input is refused before a backend starts. Every number carries its unit, its meaning
+and its range in the field's metadata, from which a panel of sliders can be made.
+"""
+
+import difflib
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class SceneError(ValueError):
+    """A scene that cannot be; the message names the thing, its value and what is allowed, in one sentence."""
+
+
+def _quantity(default: float, unit: str, description: str, **limits: float) -> Any:
+    return Field(default, description=description, json_schema_extra={"unit": unit}, **limits)
+
+
+Vector = Annotated[tuple[float, ...], Field(strict=False, min_length=2, max_length=3)]
+Colour = Annotated[
+    tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]],
+    Field(strict=False),
+]
+Side = Literal["free-slip", "no-slip"]
+SidePair = Annotated[tuple[Side, Side], Field(strict=False)]
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+
+class Domain(_Config):
+    """The box and its cells."""
+
+    size: Vector = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
+    resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge")
+    boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | Side = Field(
+        "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
+    )
+
+    @property
+    def dx(self) -> float:
+        """Edge of a cell, m."""
+        return max(self.size) / self.resolution
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each axis."""
+        return tuple(max(1, round(edge / self.dx)) for edge in self.size)
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """``sides[axis][side]``."""
+        if isinstance(self.boundaries, str):
+            return ((self.boundaries, self.boundaries),) * len(self.size)
+        return self.boundaries
+
+    @model_validator(mode="after")
+    def _check(self):
+        if min(self.size) <= 0:
+            raise ValueError(f"size is {list(self.size)}; every edge must be a positive number of metres")
+        if len(self.sides) != len(self.size):
+            raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
+        return self
+
+
+class Fluid(_Config):
+    """The fluid, the forces on it, and what becomes of what it carries."""
+
+    rho: float = _quantity(1.2, "kg/m³", "density of the fluid", gt=0, le=1e5)
+    viscosity: float = _quantity(0.0, "m²/s", "kinematic viscosity", ge=0, le=10)
+    gravity: Vector | None = Field(None, description="m/s²; left out, 9.81 down the second axis")
+    expansion: float = _quantity(1 / 300, "1/K", "buoyancy of heat: relative change of volume", ge=0, le=1)
+    smoke_weight: float = _quantity(0.0, "1", "relative weight of one unit of smoke", ge=-10, le=10)
+    body_force: Vector | None = Field(None, description="uniform acceleration, m/s²")
+    confinement: float = _quantity(0.0, "m", "vorticity confinement: the epsilon·h of the textbook", ge=0, le=1)
+    smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke and dye", ge=0, le=10)
+    heat_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of temperature", ge=0, le=10)
+    smoke_dissipation: float = _quantity(0.0, "1/s", "rate at which smoke and dye fade", ge=0, le=100)
+    cooling: float = _quantity(0.0, "1/s", "rate at which temperature falls to ambient", ge=0, le=100)
+
+
+class _Source(_Config):
+    smoke: float = _quantity(0.0, "1/s", "smoke added each second", ge=-1e4, le=1e4)
+    temperature: float = _quantity(0.0, "K/s", "heating rate", ge=-1e6, le=1e6)
+    dye: Annotated[tuple[float, float, float], Field(strict=False)] = Field(
+        (0.0, 0.0, 0.0), description="red, green and blue dye added each second, 1/s"
+    )
+    velocity: Vector | None = Field(None, description="velocity to which the fluid is set there, m/s")
+    begin: float = _quantity(0.0, "s", "time at which the source starts", ge=0)
+    end: float | None = Field(None, ge=0, description="time at which it stops, s; left out, never")
+    mottle: float = _quantity(0.0, "1", "0 emits evenly, 1 in patches", ge=0, le=1)
+    mottle_size: float = _quantity(0.1, "m", "size of a patch", gt=0)
+
+    def active(self, time: float) -> bool:
+        """Whether it emits at ``time``."""
+        return self.begin <= time and (self.end is None or time < self.end)
+
+
+class SphereSource(_Source):
+    """A ball; in 2D a disk."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Vector
+    radius: float = Field(gt=0, description="m")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, self.center, self.radius
+
+
+class CapsuleSource(_Source):
+    """All points within ``radius`` of the line between two ends."""
+
+    shape: Literal["capsule"] = "capsule"
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)]
+    radius: float = Field(gt=0, description="m")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.ends[0], self.ends[1], self.radius
+
+
+class BoxSource(_Source):
+    """A box parallel to the axes."""
+
+    shape: Literal["box"] = "box"
+    center: Vector
+    size: Vector = Field(description="edge lengths, m")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, tuple(0.5 * edge for edge in self.size), 0.0
+
+    @model_validator(mode="after")
+    def _check(self):
+        if min(self.size) <= 0:
+            raise ValueError(f"size is {list(self.size)}; every edge must be a positive number of metres")
+        return self
+
+
+Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discriminator="shape")]  # noqa: UP007
+
+
+class Solver(_Config):
+    """How the equations are solved."""
+
+    pressure: Literal["multigrid-cg", "cg"] = Field("multigrid-cg", description="solver of the pressure")
+    tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", gt=0, lt=1)
+    max_iterations: int = Field(200, ge=1, le=100_000, description="iterations after which the solver gives up")
+    advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
+    trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
+    dt: float | None = Field(None, gt=0, le=10, description="fixed time step, s; left out, from the CFL number")
+    cfl: float = _quantity(1.5, "1", "cells that the fastest fluid may cross in a step", gt=0, le=100)
+    max_dt: float = _quantity(1 / 24, "s", "longest time step", gt=0, le=10)
+
+
+class Look(_Config):
+    """What the picture looks like."""
+
+    view: Literal["volume", "slice"] = Field("volume", description="lit smoke, or a colour-mapped plane")
+    extinction: float = _quantity(40.0, "1/m", "opacity of one unit of smoke", ge=0, le=1e5)
+    albedo: Colour = Field((0.92, 0.92, 0.95), description="colour of smoke")
+    light: Colour = Field((1.0, 0.96, 0.9), description="colour of the light")
+    light_strength: float = _quantity(2.6, "1", "brightness of the light", ge=0, le=100)
+    light_direction: Vector | None = Field(None, description="towards the light")
+    ambient: Colour = Field((0.22, 0.28, 0.4), description="light from everywhere")
+    exposure: float = _quantity(1.0, "1", "brightness of the picture", gt=0, le=100)
+    background_top: Colour = Field((0.03, 0.04, 0.07), description="background, upper edge")
+    background_bottom: Colour = Field((0.12, 0.13, 0.16), description="background, lower edge")
+    quantity: Literal["smoke", "temperature", "speed", "pressure", "divergence", "vorticity"] = Field(
+        "smoke", description="quantity of a slice"
+    )
+    colour_map: Literal["viridis", "inferno", "gray", "balance"] = Field("inferno", description="colours of a slice")
+    axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
+    position: float = _quantity(0.5, "1", "place of a slice along its axis", ge=0, le=1)
+    limits: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
+        None, description="values at the ends of the colour map; left out, those in the slice"
+    )
+
+
+class Camera(_Config):
+    """An orbit camera around the middle of the box."""
+
+    azimuth: float = _quantity(25.0, "degrees", "turn around the vertical axis", ge=-3600, le=3600)
+    elevation: float = _quantity(8.0, "degrees", "height above the horizon", ge=-89, le=89)
+    distance: float = _quantity(2.6, "box heights", "from the middle of the box", gt=0.1, le=100)
+    field_of_view: float = _quantity(28.0, "degrees", "vertical", gt=1, lt=150)
+
+
+class Output(_Config):
+    """What a recording is made of."""
+
+    frames: int = Field(96, ge=1, le=100_000, description="pictures to record")
+    fps: float = _quantity(24.0, "1/s", "pictures in a second of simulated time", gt=0, le=1000)
+    width: int = Field(480, ge=16, le=8192, description="pixels")
+    height: int = Field(480, ge=16, le=8192, description="pixels")
+
+
+class Scene(_Config):
+    """Everything a run needs.
+
+    Raises:
+        SceneError: from ``load``, ``loads`` and ``with_values``, for anything that cannot be.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="also the name of the files it records")
+    description: str = ""
+    domain: Domain = Domain()
+    fluid: Fluid = Fluid()
+    sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
+    solver: Solver = Solver()
+    look: Look = Look()
+    camera: Camera = Camera()
+    output: Output = Output()
+
+    @property
+    def dim(self) -> int:
+        """2 or 3."""
+        return len(self.domain.size)
+
+    @property
+    def gravity(self) -> tuple[float, ...]:
+        """Gravity in m/s², as given or 9.81 down the second axis."""
+        return self.fluid.gravity or (0.0, -9.81, 0.0)[: self.dim]
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """Names of the quantities that the flow carries, with their components."""
+        carried = {}
+        if any(source.smoke for source in self.sources) or not self.sources:
+            carried["smoke"] = 1
+        if any(source.temperature for source in self.sources):
+            carried["temperature"] = 1
+        if any(any(source.dye) for source in self.sources):
+            carried["dye"] = 3
+        return carried
+
+    @model_validator(mode="after")
+    def _check(self):
+        vectors: dict[str, Any] = {
+            "fluid.gravity": self.fluid.gravity,
+            "fluid.body_force": self.fluid.body_force,
+            "look.light_direction": self.look.light_direction,
+        }
+        for i, source in enumerate(self.sources):
+            a, b, _ = source.geometry()
+            vectors |= {f"sources[{i}].velocity": source.velocity, f"sources[{i}] (its place)": a}
+            vectors |= {f"sources[{i}] (its extent)": b}
+        for where, vector in vectors.items():
+            if vector is not None and len(vector) != self.dim:
+                raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
+        for i, source in enumerate(self.sources):
+            a, b, radius = source.geometry()
+            points, reach = ([a], b) if source.shape == "box" else ([a, b], (radius,) * self.dim)
+            for axis, edge in enumerate(self.domain.size):
+                low = min(p[axis] for p in points) - reach[axis]
+                high = max(p[axis] for p in points) + reach[axis]
+                if high <= 0 or low >= edge:
+                    raise ValueError(
+                        f"sources[{i}] reaches from {low:g} to {high:g} m along axis {axis}; it must touch the box, "
+                        f"which reaches from 0 to {edge:g} m"
+                    )
+        return self
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Scene":
+        """Build a scene from nested values; SceneError names what is wrong."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise SceneError(_sentence(error)) from None
+
+    @classmethod
+    def loads(cls, text: str, where: str = "the scene") -> "Scene":
+        """Build a scene from TOML text."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SceneError(f"{where} is not valid TOML: {error}.") from None
+        return cls.from_dict(values)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Scene":
+        """Build a scene from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SceneError(f"there is no scene file {str(path)!r}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SceneError(f"the scene file {str(path)!r} cannot be read: {error}.") from None
+        return cls.loads(text, where=repr(str(path)))
+
+    def dumps(self) -> str:
+        """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+    def with_values(self, changes: Mapping[str, Any]) -> "Scene":
+        """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        for key, value in changes.items():
+            node: Any = values
+            *parents, leaf = key.split(".")
+            for depth, part in enumerate(parents):
+                node = _child(node, part, ".".join(parents[:depth]), key)
+            if isinstance(node, list):
+                node[_index(node, leaf, key)] = value
+            elif isinstance(node, dict):
+                node[leaf] = value
+            else:
+                raise SceneError(f"unknown key {key!r}: {'.'.join(parents)} is a value and has no keys.")
+        return Scene.from_dict(values)
+
+
+def _child(node: Any, part: str, parent: str, key: str) -> Any:
+    if isinstance(node, list):
+        return node[_index(node, part, key)]
+    if isinstance(node, dict) and part in node:
+        return node[part]
+    known = ", ".join(node) if isinstance(node, dict) else "none"
+    raise SceneError(f"unknown key {key!r}: {parent or 'a scene'} has the keys {known}.")
+
+
+def _index(node: list, part: str, key: str) -> int:
+    if part.isdigit() and int(part) < len(node):
+        return int(part)
+    raise SceneError(f"unknown key {key!r}: {part!r} is no place in a list of {len(node)} (the first is 0).")
+
+
+def _dotted(location: Sequence[int | str]) -> str:
+    shapes = {"sphere", "capsule", "box"}
+    parts = [
+        str(part)
+        for i, part in enumerate(location)
+        if not (part in shapes and i >= 2 and location[0] == "sources")
+        and not (isinstance(part, str) and ("[" in part or "-" in part))
+    ]
+    return ".".join(parts)
+
+
+def _keys_at(location: Sequence[int | str]) -> list[str]:
+    """Keys allowed beside the last part of ``location``."""
+    models = {"sphere": SphereSource, "capsule": CapsuleSource, "box": BoxSource}
+    model: Any = Scene
+    for part in location[:-1]:
+        if part in models and location[0] == "sources":
+            model = models[str(part)]
+        elif isinstance(part, str) and part in model.model_fields and part != "sources":
+            model = model.model_fields[part].annotation
+    return list(model.model_fields)
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first problem as one sentence that names the key, its value and what is allowed."""
+    problem = error.errors(include_url=False)[0]
+    where, value = _dotted(problem["loc"]), problem["input"]
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    if problem["type"] == "extra_forbidden":
+        keys = _keys_at(problem["loc"])
+        near = difflib.get_close_matches(str(problem["loc"][-1]), keys, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        parent = _dotted(problem["loc"][:-1]) or "a scene"
+        return f"unknown key {where!r}: {hint}The keys of {parent} are {', '.join(keys)}."
+    if problem["type"] == "missing":
+        return f"{where} is missing: it has no default."
+    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return f"{where} has no known shape: 'shape' must be 'sphere', 'capsule' or 'box'."
+    if problem["type"] == "value_error":
+        prefix = f"{where}: " if where else ""
+        return f"{prefix}{problem['ctx']['error']}."
+    allowed = problem["msg"].replace("Input should be", "it should be", 1)
+    return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
+
+
+def preset_names() -> list[str]:
+    """Names of the scenes inside the package."""
+    folder = resources.files("taichi_fluid") / "scenes"
+    return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def preset(name: str) -> Scene:
+    """A scene from inside the package.
+
+    Raises:
+        SceneError: if there is none of that name.
+    """
+    if name not in preset_names():
+        near = difflib.get_close_matches(name, preset_names(), n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise SceneError(f"unknown scene {name!r}: {hint}The scenes are {', '.join(preset_names())}.")
+    return Scene.loads((resources.files("taichi_fluid") / "scenes" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def bytes_needed(scene: Scene) -> int:
+    """Device memory that a simulation of the scene takes, in bytes; an estimate from above."""
+    padded = math.prod(n + 2 for n in scene.domain.shape)
+    dim = scene.dim
+    words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
+    words += 2 * dim + 1  # paths and prediction
+    words += 1 + 4 + 3 + (6 if dim == 3 else 8) / 2  # pressure, conjugate gradients, finest and coarser levels
+    if scene.fluid.viscosity or scene.fluid.smoke_diffusion or scene.fluid.heat_diffusion:
+        words += 2 + 4 + 3 + 4  # the same again for diffusion
+    words += 4 + 1  # the picture's optical volume and light
+    return int(4 * words * padded)

@@ -1,0 +1,135 @@
+"""Sources: where smoke, heat, dye and motion enter."""
+
+import math
+from collections.abc import Sequence
+
+from ._ti import ti
+from .grid import Grid
+from .kernels import Array, float_vector, int_vector, kernel_family
+from .operators.noise import value_noise
+from .operators.shapes import SHAPES, coverage
+
+MOTTLE_SPEED = 6.0
+"""How many of its own features the mottling of a source moves through in a second."""
+
+
+@ti.func
+def _covered_at(I, origin, dx, a, b, radius, distance: ti.template(), component: ti.template()):
+    """Fraction covered by the shape, of a cell or of the control volume of a lower face."""
+    x = origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx
+    if ti.static(component >= 0):
+        x[component] -= ti.f32(0.5) * dx
+    return coverage(distance(x, a, b, radius), ti.f32(1.0) / dx)
+
+
+@ti.func
+def _add_rate_at(
+    c, I, s, out: ti.template(), offset, amount, origin, dx, a, b, radius, mottle, frequency, phase,
+    distance: ti.template(),
+):  # fmt: skip
+    covered = _covered_at(I, origin, dx, a, b, radius, distance, -1)
+    if covered > 0:
+        x = (origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx) * frequency + phase
+        patch = ti.f32(1.0) + mottle * (ti.f32(2.0) * value_noise(x) - ti.f32(1.0))
+        out[offset + c] = out[offset + c] + amount * covered * patch
+
+
+@ti.func
+def _drive_at(c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template()):
+    cells = s[0] * (n[0] + 2)
+    for axis in ti.static(range(n.n)):
+        covered = _covered_at(I, origin, dx, a, b, radius, distance, axis)
+        face = c + axis * cells
+        u[face] = u[face] + covered * (target[axis] - u[face])
+
+
+@ti.func
+def _decay_at(c, I, s, a: ti.template(), offset, factor):
+    a[offset + c] = a[offset + c] * factor
+
+
+@kernel_family
+def source_kernels(loops, shape):
+    IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+    distance = SHAPES[shape]
+
+    @ti.kernel
+    def add_rate(
+        out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
+        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+        mottle: ti.f32, frequency: ti.f32, phase: FloatVector,
+    ):  # fmt: skip
+        each_cell_in(
+            lower, upper, n, _add_rate_at,
+            (out, offset, amount, origin, dx, a, b, radius, mottle, frequency, phase, distance),
+        )  # fmt: skip
+
+    @ti.kernel
+    def drive(
+        velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
+        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+    ):  # fmt: skip
+        each_cell_in(lower, upper, n, _drive_at, (velocity, target, origin, dx, a, b, radius, n, distance))
+
+    return {"add_rate": add_rate, "drive": drive}
+
+
+@kernel_family
+def decay_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def decay(a: Array, n: IntVector, offset: ti.i32, factor: ti.f32):
+        each_cell(n, _decay_at, (a, offset, factor))
+
+    return {"decay": decay}
+
+
+class Emitter:
+    """A shape on a grid, through which quantities enter.
+
+    Args:
+        grid: The grid.
+        shape: ``"sphere"``, ``"capsule"`` or ``"box"``.
+        a: Centre; of a capsule one end. Metres.
+        b: Half edges of a box, other end of a capsule; unused by a sphere. Metres.
+        radius: Of a sphere or capsule; rounds the corners of a box. Metres.
+        mottle: 0 emits evenly; up to 1 in patches that come and go, the mean rate staying the same.
+        mottle_size: Size of a patch in metres.
+    """
+
+    def __init__(
+        self, grid: Grid, shape: str, a: Sequence[float], b: Sequence[float], radius: float,
+        mottle: float = 0.0, mottle_size: float = 0.1,
+    ):  # fmt: skip
+        self.grid = grid
+        self._kernels = source_kernels(grid.loops, shape)
+        self._mottle, self._frequency = mottle, 1.0 / mottle_size
+        points = [a] if shape != "capsule" else [a, b]
+        reach = list(b) if shape == "box" else [radius] * grid.dim
+        lower, upper = [], []
+        for axis in range(grid.dim):
+            low = min(p[axis] for p in points) - reach[axis] - grid.origin[axis]
+            high = max(p[axis] for p in points) + reach[axis] - grid.origin[axis]
+            lower.append(min(max(math.floor(low / grid.dx) - 1, 1), grid.shape[axis]))
+            upper.append(max(min(math.ceil(high / grid.dx) + 3, grid.shape[axis] + 1), lower[-1]))
+        ints, floats = int_vector(grid.dim), float_vector(grid.dim)
+        self._where = (grid.n, ints(*lower), ints(*upper))
+        self._shape = (floats(*grid.origin), grid.dx, floats(*a), floats(*b), radius)
+
+    def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
+        """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""
+        drift = [time * MOTTLE_SPEED * (1.0 - 0.37 * axis) for axis in range(self.grid.dim)]
+        phase = float_vector(self.grid.dim)(*drift)
+        self._kernels.add_rate(
+            array, *self._where, offset, rate * dt, *self._shape, self._mottle, self._frequency, phase
+        )
+
+    def drive(self, velocity, target: Sequence[float]) -> None:
+        """Set the staggered velocity to ``target``, m/s, where the shape covers a face; in part where in part."""
+        self._kernels.drive(velocity, *self._where, float_vector(self.grid.dim)(*target), *self._shape)
+
+
+def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
+    """Let a scalar fade: multiply by exp(-rate · dt). ``rate`` in 1/s."""
+    decay_kernels(grid.loops).decay(array, grid.n, offset, math.exp(-rate * dt))
