@@ -1,0 +1,61 @@
+"""A grid fluid engine in Taichi: every operation once for 2D and 3D, on CUDA, Vulkan, Metal and CPU.
+
+Importing the package starts no backend and prints nothing. The caller runs ``ti.init``; see ``taichi_fluid.backend``
+for what the command line does about it.
+
+    import taichi as ti
+    import taichi_fluid as tf
+
+    ti.init(arch=ti.gpu)
+    simulation = tf.Simulation(tf.preset("plume"))
+    simulation.advance(1.0)
+    smoke = simulation.to_numpy("smoke")
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .grid import Grid
+    from .render.renderer import Renderer
+    from .scene import Scene, SceneError, preset, preset_names
+    from .simulation import NotFinite, Simulation, Stage, Step
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Grid": ".grid",
+    "NotFinite": ".simulation",
+    "Renderer": ".render.renderer",
+    "Scene": ".scene",
+    "SceneError": ".scene",
+    "Simulation": ".simulation",
+    "Stage": ".simulation",
+    "Step": ".simulation",
+    "preset": ".scene",
+    "preset_names": ".scene",
+}
+
+__all__ = [
+    "Grid",
+    "NotFinite",
+    "Renderer",
+    "Scene",
+    "SceneError",
+    "Simulation",
+    "Stage",
+    "Step",
+    "preset",
+    "preset_names",
+]
+
+
+def __getattr__(name: str):
+    # Names are imported when they are used, so that checking a scene never waits for Taichi.
+    if name not in _HOME:
+        raise AttributeError(f"module 'taichi_fluid' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -163,6 +163,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     Returns:
         A namespace of ``each_cell(n, body, args)``, ``each_cell_in(lower, upper, n, body, args)``,
         ``each_of_colour(n, colour, body, args)``, ``each_on_plane(n, axis, body, args)``,
+        ``each_pixel(width, height, body, args)``,
         ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``.
     """
     dim, rows, serial = shape
@@ -234,6 +235,17 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 body(flat(I, s), I, s, *args)
 
     @ti.func
+    def each_pixel(width, height, body: ti.template(), args: ti.template()):
+        """Every pixel of an image, as ``body(x, y, *args)``; y = 0 is the top row."""
+        if ti.static(rows):
+            for y in range(height):
+                for x in range(width):
+                    body(x, y, *args)
+        else:
+            for pixel in range(width * height):
+                body(pixel % width, pixel // width, *args)
+
+    @ti.func
     def reduce_cells(n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()):
         """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
         if ti.static(rows):
@@ -290,6 +302,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         each_cell_in=each_cell_in,
         each_of_colour=each_of_colour,
         each_on_plane=each_on_plane,
+        each_pixel=each_pixel,
         reduce_cells=reduce_cells,
         reduced=reduced,
     )

@@ -251,6 +251,9 @@ class Scene(_Config):
 
     @model_validator(mode="after")
     def _check(self):
+        quantity = self.look.quantity
+        if self.look.view == "slice" and quantity in ("smoke", "temperature") and quantity not in self.carried:
+            raise ValueError(f"look.quantity is {quantity!r}, which no source of this scene emits")
         vectors: dict[str, Any] = {
             "fluid.gravity": self.fluid.gravity,
             "fluid.body_force": self.fluid.body_force,

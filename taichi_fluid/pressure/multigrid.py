@@ -58,25 +58,30 @@ def _restrict_at(c, I, s, residual: ti.template(), rhs: ti.template(), n, scale)
     fine_s = strides_of(n)
     base = flat(I * 2 - 2, fine_s)
     total = ti.f32(0.0)
-    for offset in ti.static(range(4**s.n)):
-        if ti.static(_digit_sum(offset, s.n) % 2 == 0):
-            w = ti.f32(1.0)
-            child = base
-            inside = 1
-            for a in ti.static(range(s.n)):
-                step_along = ti.static((offset // 4**a) % 4)
-                w *= ti.f32(ti.static((0.25, 0.75, 0.75, 0.25)[(offset // 4**a) % 4]))
-                child += step_along * fine_s[a]
-                if ti.static(step_along >= 2):
-                    if I[a] * 2 - 2 + step_along > n[a] + 1:
-                        inside = 0
-            if inside == 1:
-                total += w * residual[child]
+    for rest in ti.static(range(4 ** (s.n - 1))):
+        for first in ti.static(range(4)):
+            if ti.static(_digit_sum(4 * rest + first, s.n) % 2 == 0):
+                w = ti.f32(1.0)
+                child = base
+                inside = 1
+                for a in ti.static(range(s.n)):
+                    along = ti.static(_digit(4 * rest + first, a))
+                    w *= ti.f32(ti.static((0.25, 0.75, 0.75, 0.25)[along]))
+                    child += along * fine_s[a]
+                    if ti.static(along == 3):
+                        if I[a] * 2 + 1 > n[a] + 1:
+                            inside = 0
+                if inside == 1:
+                    total += w * residual[child]
     rhs[c] = total * scale
 
 
+def _digit(offset: int, axis: int) -> int:
+    return (offset // 4**axis) % 4
+
+
 def _digit_sum(offset: int, dim: int) -> int:
-    return sum((offset // 4**a) % 4 for a in range(dim))
+    return sum(_digit(offset, axis) for axis in range(dim))
 
 
 @ti.func

@@ -1,0 +1,108 @@
+"""Choice and start of a Taichi backend. Only the command line and the demos come here; the library never does."""
+
+import os
+import subprocess
+import sys
+
+from ._ti import ti
+
+ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
+AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
+"""What ``auto`` tries. OpenGL is only started when asked for: Taichi aborts the process on what it lacks there."""
+PROBE_SECONDS = 60
+
+
+class BackendError(RuntimeError):
+    """A backend that does not start here; the message says which, and what does."""
+
+
+def _probe(arch: str) -> bool:
+    """Whether ``arch`` starts, found out in another process: a missing driver can end the one that asks."""
+    if arch == "metal" and sys.platform != "darwin":
+        return False
+    code = (
+        "from taichi_fluid._ti import ti\n"
+        f"ti.init(arch=ti.{arch}, log_level=ti.ERROR, enable_fallback=False)\n"
+        "a = ti.ndarray(ti.f32, 1)\n"
+        "a.fill(1.0)\n"
+        "ti.sync()\n"
+    )
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, timeout=PROBE_SECONDS, env=probe_environment()
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return probe.returncode == 0
+
+
+def probe_environment() -> dict[str, str]:
+    """This process's environment, with the package importable wherever it was imported from."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def available_archs() -> list[str]:
+    """The archs of ``AUTO_ORDER`` that start on this machine."""
+    return [arch for arch in AUTO_ORDER if arch == "cpu" or _probe(arch)]
+
+
+def start(arch: str = "auto", **options) -> str:
+    """Call ``ti.init`` for the named arch, or for the first of cuda, vulkan, metal and cpu that starts here.
+
+    Software Vulkan (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
+
+    Args:
+        arch: ``"auto"`` or one of ``ARCHS``.
+        **options: Given to ``ti.init``.
+
+    Returns:
+        The arch that runs.
+
+    Raises:
+        BackendError: if the named arch does not start here.
+    """
+    if arch not in ("auto", *ARCHS):
+        raise BackendError(f"arch is {arch!r}; it must be auto or one of {', '.join(ARCHS)}.")
+    if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        raise BackendError("opengl does not start without a display (DISPLAY is not set): try vulkan or cpu.")
+    if arch == "auto":
+        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and _probe(a)), "cpu")
+    elif arch != "cpu" and not _probe(arch):
+        raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
+    settings = {"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **options}
+    with _quiet_stdout():
+        ti.init(arch=getattr(ti, arch), **settings)
+    return arch
+
+
+def _worth_trying(arch: str) -> bool:
+    """Cheap signs that a GPU may be there, so that a machine without one does not pay for starting two processes."""
+    if sys.platform == "darwin":
+        return arch in ("metal", "vulkan")
+    if arch == "metal":
+        return False
+    if sys.platform.startswith("linux"):
+        if arch == "cuda":
+            return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
+        return os.path.isdir("/dev/dri")
+    return True
+
+
+class _quiet_stdout:  # noqa: N801 - reads as a verb where it is used
+    """Keeps what native code prints on stdout off it: results stand there."""
+
+    def __enter__(self):
+        sys.stdout.flush()
+        self._saved, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+        self._python = sys.stdout
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - closed on exit
+
+    def __exit__(self, *error):
+        sys.stdout.close()
+        sys.stdout = self._python
+        os.dup2(self._saved, 1)
+        os.close(self._saved)

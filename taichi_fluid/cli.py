@@ -1,0 +1,270 @@
+"""The command line: ``taichi-fluid``, or ``python -m taichi_fluid``.
+
+Exit status 0 done, 1 failed, 2 bad input. Progress and sentences go to stderr, results to stdout. Taichi is imported
+only after the input has been checked.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from .io.files import OutputError, require_writable, write_json
+from .io.outputs import Outputs
+from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
+
+ARCH_NAMES = ("auto", "cuda", "vulkan", "metal", "opengl", "cpu")
+MAX_ARRAY_BYTES = 2**31 - 4
+
+
+def _stop(message: str, status: int = 2) -> NoReturn:
+    click.echo(f"taichi-fluid: {message}", err=True)
+    raise SystemExit(status)
+
+
+def _say(message: str) -> None:
+    click.echo(f"taichi-fluid: {message}", err=True)
+
+
+def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` pairs, the values as TOML writes them; what TOML does not know is taken as text."""
+    changes = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise SceneError(f"--set {setting!r} is not key=value, for example --set fluid.viscosity=1e-4.")
+        try:
+            changes[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            changes[key.strip()] = text
+    return changes
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:.3g} GiB"
+
+
+def _free_memory() -> int | None:
+    """Memory that this process may still take, in bytes; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as info:
+            for line in info:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _check_memory(scene: Scene) -> None:
+    """Refuse a grid that the machine, or any array of a backend, cannot hold."""
+    needed, free = bytes_needed(scene), _free_memory()
+    shape = " x ".join(map(str, scene.domain.shape))
+    cells = 1
+    for n in scene.domain.shape:
+        cells *= n + 2
+    if 4 * cells * 3 > MAX_ARRAY_BYTES:
+        raise SceneError(
+            f"domain.resolution is {scene.domain.resolution}: {shape} cells need {_gib(needed)} and arrays of "
+            f"{_gib(12 * cells)}; a backend holds arrays of less than 2 GiB, so choose a smaller resolution."
+        )
+    if free is not None and needed > free:
+        raise SceneError(
+            f"domain.resolution is {scene.domain.resolution}: {shape} cells need {_gib(needed)} of memory; "
+            f"{_gib(free)} are free on this machine, so choose a smaller resolution."
+        )
+
+
+def _has_display() -> bool:
+    if sys.platform.startswith("linux"):
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return True
+
+
+def _common(command: Callable) -> Callable:
+    """The options that ``demo`` and ``run`` share; their names are names of the scene's own values."""
+    options = [
+        click.option("--arch", type=click.Choice(ARCH_NAMES), default="auto", show_default=True, help="Backend."),
+        click.option("--resolution", type=int, metavar="N", help="Cells along the longest edge of the box."),
+        click.option("--frames", type=int, metavar="N", help="Pictures to record."),
+        click.option("--headless", is_flag=True, help="Record without a window."),
+        click.option(
+            "--out", type=click.Path(path_type=Path), metavar="PATH",
+            help="FILE.mp4, or a folder for PNG files.  [default: NAME.mp4 here]",
+        ),
+        click.option(
+            "--set", "settings", multiple=True, metavar="KEY=VALUE",
+            help="Change a value of the scene, such as fluid.viscosity=1e-4. May be repeated.",
+        ),
+        click.option(
+            "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
+            help="Write the numbers of the run: times, iterations, residual, divergence, mass.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _run(
+    load: Callable[[], Scene], arch: str, resolution: int | None, frames: int | None, headless: bool,
+    out: Path | None, settings: Sequence[str], json_path: Path | None,
+) -> None:  # fmt: skip
+    try:
+        scene = load()
+        changes = _parse_settings(settings)
+        if resolution is not None:
+            changes["domain.resolution"] = resolution
+        if frames is not None:
+            changes["output.frames"] = frames
+        scene = scene.with_values(changes) if changes else scene
+        outputs = Outputs.plan(out, scene.name)
+        if json_path is not None:
+            require_writable(json_path, "the JSON file")
+        _check_memory(scene)
+    except (SceneError, OutputError) as error:
+        _stop(str(error))
+    from ._ti import TaichiUnavailable  # the first line that may import Taichi
+
+    try:
+        from . import backend
+    except TaichiUnavailable as error:
+        _stop(str(error))
+    if not headless:
+        if _has_display():
+            _say("the live window is not in this version yet, so the scene is recorded; --headless says the same.")
+        else:
+            _say("there is no display (DISPLAY is not set), so the scene is recorded instead of shown in a window.")
+    try:
+        running = backend.start(arch)
+    except backend.BackendError as error:
+        _stop(str(error))
+    _record(scene, running, outputs, json_path)
+
+
+def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
+    from .simulation import NotFinite, Simulation
+    from .viewer.recorder import Recorder, record
+
+    output = scene.output
+    try:
+        recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
+    except OutputError as error:
+        _stop(str(error))
+    shape = " x ".join(map(str, scene.domain.shape))
+    _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
+    try:
+        numbers = record(Simulation(scene), recorder)
+    except NotFinite as error:
+        _show(recorder.written)
+        _stop(str(error), status=1)
+    except KeyboardInterrupt:
+        _show(recorder.written)
+        _stop("stopped by the keyboard; the frames so far are kept.", status=130)
+    except OSError as error:
+        _stop(f"the recording cannot be written: {error}.", status=1)
+    unsolved = numbers["pressure"]["not_converged"]
+    if unsolved:
+        _say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    if json_path is not None:
+        write_json(json_path, {"arch": arch, **numbers})
+        click.echo(str(json_path))
+    _show(recorder.written)
+
+
+def _show(written: Sequence[Path]) -> None:
+    """The files, for a person and for a pipe: a folder of frames as one line, a video and a poster as one each."""
+    frames = [path for path in written if path.name.startswith("frame_")]
+    if frames:
+        click.echo(f"{frames[0].parent}{os.sep}frame_*.png")
+    for path in written:
+        if path not in frames:
+            click.echo(str(path))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="taichi-fluid", prog_name="taichi-fluid")
+def main() -> None:
+    """A grid fluid engine in Taichi: smoke in 2D and 3D, on CUDA, Vulkan, Metal and CPU."""
+
+
+@main.command()
+@click.argument("name", default="plume")
+@_common
+def demo(name: str, **options: Any) -> None:
+    """Show a scene that comes with the package; without a display, record it.
+
+    NAME is plume (the default), plume2d, jets, or another of 'taichi-fluid scenes'.
+    """
+    _run(lambda: preset(name), **options)
+
+
+@main.command()
+@click.argument("scene", type=click.Path(path_type=Path))
+@_common
+def run(scene: Path, **options: Any) -> None:
+    """Show or record the scene of a TOML file; see 'taichi-fluid scenes NAME' for one to start from."""
+    _run(lambda: Scene.load(scene), **options)
+
+
+@main.command()
+@click.argument("name", required=False)
+def scenes(name: str | None) -> None:
+    """List the scenes of the package, or print the one called NAME as TOML."""
+    try:
+        if name is not None:
+            click.echo(preset(name).dumps(), nl=False)
+            return
+        for each in preset_names():
+            click.echo(f"{each:12s} {preset(each).description}")
+    except SceneError as error:
+        _stop(str(error))
+
+
+@main.command()
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON too."
+)
+def doctor(json_path: Path | None) -> None:
+    """Try every backend in a process of its own: does it start, on what, and is its answer right?
+
+    Each one runs Normoyle's 2x2x1 case, in 2D and 3D and with both pressure solvers, and is held against the printed
+    numbers. Exit status 1 if a backend that starts computes a wrong answer, or none starts.
+    """
+    from ._ti import TaichiUnavailable
+
+    try:
+        from .doctor import examine
+    except TaichiUnavailable as error:
+        _stop(str(error))
+    from rich.console import Console
+    from rich.table import Table
+
+    if json_path is not None:
+        try:
+            require_writable(json_path, "the JSON file")
+        except OutputError as error:
+            _stop(str(error))
+    table = Table("arch", "starts", "answer", "largest error", "device or reason")
+    findings = []
+    with Console(stderr=True).status("") as status:
+        for arch in ARCH_NAMES[1:]:
+            status.update(f"trying {arch} …")
+            finding = examine(arch)
+            findings.append(finding)
+            answer = {True: "right", False: "WRONG", None: "-"}[finding["right"]]
+            error = "-" if finding["error"] is None else f"{finding['error']:.1e}"
+            starts = "yes" if finding["starts"] else "no"
+            table.add_row(arch, starts, answer, error, finding["device"] or finding["note"])
+    Console(soft_wrap=True).print(table)
+    if json_path is not None:
+        write_json(json_path, {"backends": findings})
+    working = [finding["right"] for finding in findings if finding["starts"]]
+    if not working or not all(working):
+        raise SystemExit(1)

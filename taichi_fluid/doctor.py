@@ -1,0 +1,160 @@
+"""Which backends start here, and do they compute the right answer.
+
+Every arch is tried in a process of its own, because a missing driver can end the process that asks for it.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from ._ti import ti
+from .advection import Advection, Scheme, Trace
+from .backend import ARCHS, probe_environment
+from .boundary import Boundary, Walls
+from .grid import Grid
+from .pressure.projection import Projection
+
+ANSWER = "taichi-fluid-doctor:"
+SECONDS = 180
+TOLERANCE = 2e-6
+"""A handful of f32 operations on numbers of order ten, relative to the largest of them."""
+
+PRINTED = {
+    "rhs": [-9.0, 9.0, 0.0, 0.0],
+    "pressure": [-3.375, 3.375, -1.125, 1.125],
+    "u": [0.0, 0.0, -0.225, 0.225, 0.0, 0.0],
+    "v": [0.0, 0.225, 0.0, 0.0, -0.225, 0.0],
+}
+"""What Normoyle's tutorial prints for its 2x2x1 grid, the last axis fastest."""
+ADVECTED = {Trace.EULER: 0.9, Trace.RK2: 0.905, Trace.RK3: 0.9 + 0.1**2 / 2 - 0.1**3 / 6}
+"""v(0,1,0) after advection: dx = 1, dt = 0.1, v = 1 falling to 0 over one cell; two and three stages by hand."""
+
+
+def normoyle(dim: int, preconditioner: str, trace: Trace = Trace.EULER) -> dict[str, list[float]]:
+    """Normoyle's 2x2x1 case through the production path: one unit of velocity, advected and projected.
+
+    dx = 1 m, dt = 0.1 s, rho = 1, closed box, v(0,1,0) = 1 and all else 0.
+
+    Args:
+        dim: 3 for a grid of 2x2x1 cells, 2 for one of 2x2.
+        preconditioner: Of the pressure solver.
+        trace: How paths are followed.
+
+    Returns:
+        ``advected`` (every v), ``rhs``, ``pressure`` (its mean removed), ``u``, ``v`` and in 3D ``w``, flat.
+    """
+    grid = Grid((2, 2, 1)[:dim], 1.0)
+    walls = Walls(grid, [(Boundary.FREE_SLIP, Boundary.FREE_SLIP)] * dim)
+    velocity, advected, pressure, rhs = grid.velocity(), grid.velocity(), grid.array(), grid.array()
+    faces = list(grid.face_velocity_to_numpy(velocity))
+    faces[1][(0, 1, 0)[:dim]] = 1.0
+    grid.face_velocity_from_numpy(velocity, faces)
+    walls.fill_velocity(velocity)
+    scratch = (grid.velocity(), grid.velocity(), grid.array())
+    Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, trace).carry_velocity(velocity, advected, 0.1)
+    result = {"advected": grid.face_velocity_to_numpy(advected)[1].ravel().tolist()}
+    projection = Projection(grid, walls, rhs, preconditioner)
+    projection.project(advected, pressure, dt=0.1, rho=1.0, tolerance=1e-6)
+    p = grid.to_numpy(pressure).ravel()
+    result |= {"rhs": grid.to_numpy(rhs).ravel().tolist(), "pressure": (p - p.mean()).tolist()}
+    for name, face in zip("uvw", grid.face_velocity_to_numpy(advected), strict=False):
+        result[name] = face.ravel().tolist()
+    return result
+
+
+def normoyle_error(dim: int, preconditioner: str) -> float:
+    """Largest difference from the printed numbers, relative to the largest number of each kind."""
+    found = normoyle(dim, preconditioner)
+    error = max(
+        float(np.abs(np.subtract(found[name], expected)).max() / np.abs(expected).max())
+        for name, expected in PRINTED.items()
+    )
+    for trace, expected in ADVECTED.items():
+        advected = normoyle(dim, preconditioner, trace)["advected"]
+        error = max(error, float(np.abs(np.subtract(advected, [0, expected, 0, 0, 0, 0])).max()))
+    return max(error, max(map(abs, found.get("w", [0.0]))))
+
+
+def examine(arch: str) -> dict[str, Any]:
+    """Start ``arch`` in another process and let it compute; what came of it, ready for JSON.
+
+    Returns:
+        ``arch``, ``starts``, ``right`` (None if it did not start), ``error`` (largest relative difference), ``device``
+        and ``note`` (why it does not start).
+    """
+    finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "note": ""}
+    if arch == "metal" and sys.platform != "darwin":
+        return {**finding, "note": "only on macOS"}
+    if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        return {**finding, "note": "needs a display (DISPLAY is not set)"}
+    with tempfile.TemporaryFile("w+") as log:
+        try:
+            child = subprocess.run(
+                [sys.executable, "-m", "taichi_fluid.doctor", arch],
+                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=SECONDS,
+                env=probe_environment(),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return {**finding, "note": f"did not answer within {SECONDS} s"}
+        log.seek(0)
+        text = log.read()
+    answers = [line for line in text.splitlines() if line.startswith(ANSWER)]
+    if not answers:
+        reason = "ended the process" if child.returncode < 0 else "does not start"
+        return {**finding, "note": f"{reason} (status {child.returncode}): {_last_words(text)}"}
+    return {**finding, "starts": True, **json.loads(answers[-1][len(ANSWER) :]), "device": _device(arch, text)}
+
+
+def _last_words(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("***")]
+    named = [line for line in lines if "rror" in line]
+    words = re.sub(r"^\[.*?\]\s*(\[.*?\]\s*)?", "", (named or lines or ["nothing said"])[-1])
+    return words[:120]
+
+
+def _device(arch: str, log: str) -> str:
+    if arch == "cpu":
+        return _processor()
+    if arch == "cuda":
+        try:
+            listed = subprocess.run(
+                ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, timeout=30
+            )
+            return listed.stdout.splitlines()[0].strip() if listed.stdout else ""
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    found = re.search(r"Found Vulkan Device \d+ \((.+)\)", log)
+    return found.group(1) if found else ""
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+        return f"{names[0]}, {os.cpu_count()} threads"
+    except (OSError, IndexError):
+        return f"{platform.processor() or platform.machine()}, {os.cpu_count()} threads"
+
+
+def _answer(arch: str) -> None:
+    """Compute here, in a process of its own, and print the finding."""
+    ti.init(arch=getattr(ti, arch), log_level=ti.DEBUG, enable_fallback=False, offline_cache=True)
+    ti.set_logging_level(ti.ERROR)
+    error = max(normoyle_error(dim, preconditioner) for dim in (2, 3) for preconditioner in ("multigrid", "diagonal"))
+    print(ANSWER + json.dumps({"right": error <= TOLERANCE, "error": error}), flush=True)
+
+
+def examine_all() -> list[dict[str, Any]]:
+    """``examine`` for every arch that Taichi has a name for here."""
+    return [examine(arch) for arch in ARCHS]
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1])

@@ -1,0 +1,63 @@
+"""Files that are whole or not there."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class OutputError(OSError):
+    """A place that cannot be written; the message names it and says why."""
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name beside ``path``, with its suffix; renamed to it at the end, removed if anything went wrong."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def require_writable(path: Path, what: str) -> None:
+    """Raise OutputError, in one sentence, unless a file can be made at ``path``; makes nothing that stays."""
+    if path.is_dir():
+        raise OutputError(f"{what} {str(path)!r} is a folder; it must be a file that can be written.")
+    require_writable_folder(path.parent, what)
+
+
+def require_writable_folder(folder: Path, what: str) -> None:
+    """Raise OutputError, in one sentence, unless ``folder`` (or the nearest one above it) can be written into."""
+    existing = folder
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        raise OutputError(f"{what} {str(folder)!r} is not possible: {str(existing)!r} is a file, not a folder.")
+    try:
+        with tempfile.NamedTemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{what} {str(folder)!r} cannot be written ({error.strerror}): choose a folder that can."
+        ) from None
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write ``values`` as JSON, whole or not at all; a number that is not finite is refused by ValueError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,37 @@
+"""PNG files, and sheets of several pictures."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._ti import ti
+from .files import whole_file
+
+
+def write_png(path: Path, picture: np.ndarray) -> None:
+    """Write ``(height, width, 3)`` bytes, first row on top, as PNG; whole or not at all."""
+    with whole_file(path) as temporary:
+        # Taichi's own encoder, which has the first axis to the right and the second one up.
+        ti.tools.imwrite(np.ascontiguousarray(picture[::-1].transpose(1, 0, 2)), str(temporary))
+
+
+def contact_sheet(pictures: Sequence[np.ndarray], columns: int = 3, gap: int = 4) -> np.ndarray:
+    """Pictures of one size side by side, row after row, with a dark gap between them."""
+    height, width, _ = pictures[0].shape
+    columns = min(columns, len(pictures))
+    rows = math.ceil(len(pictures) / columns)
+    sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 16, dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
+        sheet[top : top + height, left : left + width] = picture
+    return sheet
+
+
+def halved(picture: np.ndarray) -> np.ndarray:
+    """Half as wide and high, each pixel the mean of four."""
+    height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
+    even = picture[:height, :width].astype(np.uint16)
+    total = even[::2, ::2] + even[1::2, ::2] + even[::2, 1::2] + even[1::2, 1::2]
+    return ((total + 2) // 4).astype(np.uint8)

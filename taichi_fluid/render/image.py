@@ -1,0 +1,38 @@
+"""The image that every view fills, and the way from light to screen."""
+
+import numpy as np
+
+from .._ti import ti
+
+
+@ti.func
+def background_at(height_fraction, top, bottom):
+    """Vertical gradient; 0 is the lower edge of the image."""
+    return bottom + height_fraction * (top - bottom)
+
+
+@ti.func
+def tone_map(colour, exposure):
+    """Light to screen: a filmic curve (Narkowicz 2015), then the display's gamma."""
+    x = ti.max(colour * exposure, ti.f32(0.0))
+    a, b = x * (ti.f32(2.51) * x + ti.f32(0.03)), x * (ti.f32(2.43) * x + ti.f32(0.59)) + ti.f32(0.14)
+    return ti.min(a / b, ti.f32(1.0)) ** ti.f32(1.0 / 2.2)
+
+
+@ti.func
+def write_pixel(image: ti.template(), pixel, colour):
+    for channel in ti.static(range(3)):
+        image[3 * pixel + channel] = colour[channel]
+
+
+class Image:
+    """Red, green and blue from 0 to 1, interleaved, row after row from the top, in one flat array."""
+
+    def __init__(self, width: int, height: int):
+        self.width, self.height = width, height
+        self.array = ti.ndarray(ti.f32, 3 * width * height)
+
+    def to_numpy(self) -> np.ndarray:
+        """As ``(height, width, 3)`` bytes."""
+        values = self.array.to_numpy().reshape(self.height, self.width, 3)
+        return (np.clip(values, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)

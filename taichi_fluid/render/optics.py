@@ -1,0 +1,143 @@
+"""What the eye meets inside the box: how much each cell blocks, and the light that it sends out.
+
+The ray-march knows nothing of smoke, dye or fire: it reads ``extinction`` (1/m) and ``glow`` (red, green, blue of what
+a thick layer of the cell's material would look like). Both are filled here, ghosts included.
+"""
+
+from collections.abc import Sequence
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import Array, float_vector, kernel_family
+from ..operators.interpolation import inside_box, sample
+from ..scene import Look
+
+LIGHT_STEP = 1.0
+"""Step towards the light, in cells."""
+
+
+@ti.func
+def _opacity_at(c, cells, smoke: ti.template(), dye: ti.template(), has_smoke: ti.template(), has_dye: ti.template()):
+    """Smoke plus the strongest of the three dyes."""
+    amount = ti.f32(0.0)
+    if ti.static(has_smoke):
+        amount += ti.max(smoke[c], ti.f32(0.0))
+    if ti.static(has_dye):
+        strongest = ti.max(dye[c], dye[c + cells], dye[c + 2 * cells])
+        amount += ti.max(strongest, ti.f32(0.0))
+    return amount
+
+
+@ti.func
+def _write_extinction(
+    c, I, s, smoke: ti.template(), dye: ti.template(), extinction: ti.template(), n, strength,
+    has_smoke: ti.template(), has_dye: ti.template(),
+):  # fmt: skip
+    extinction[c] = strength * _opacity_at(c, s[0] * (n[0] + 2), smoke, dye, has_smoke, has_dye)
+
+
+@ti.func
+def _write_light(c, I, s, extinction: ti.template(), light: ti.template(), fine_n, direction, dx):
+    """How much of the light arrives at a cell of the half-resolution grid, marching towards it."""
+    p = inside_box(ti.cast(I, ti.f32) * ti.f32(2.0) - ti.f32(0.5), fine_n)
+    step = direction * ti.f32(LIGHT_STEP)
+    depth = ti.f32(0.0)
+    p += ti.f32(0.5) * step
+    marching = 1
+    while marching == 1:
+        if (p - inside_box(p, fine_n)).norm_sqr() > 0 or depth > ti.f32(9.0):
+            marching = 0
+        else:
+            depth += sample(extinction, 0, p, fine_n) * ti.f32(LIGHT_STEP) * dx
+            p += step
+    # A second, weaker and farther-reaching term stands for light that was scattered more than once.
+    light[c] = ti.f32(0.85) * ti.exp(-depth) + ti.f32(0.15) * ti.exp(ti.f32(-0.3) * depth)
+
+
+@ti.func
+def _write_glow(
+    c, I, s, smoke: ti.template(), dye: ti.template(), light: ti.template(), glow: ti.template(), n, light_n, albedo,
+    sun, ambient, has_smoke: ti.template(), has_dye: ti.template(),
+):  # fmt: skip
+    cells = s[0] * (n[0] + 2)
+    colour = albedo
+    if ti.static(has_dye):
+        amount = ti.max(_opacity_at(c, cells, smoke, dye, has_smoke, has_dye), ti.f32(1e-6))
+        mixed = ti.Vector([dye[c], dye[c + cells], dye[c + 2 * cells]])
+        if ti.static(has_smoke):
+            mixed += albedo * smoke[c]
+        colour = ti.min(ti.max(mixed / amount, ti.f32(0.0)), ti.f32(1.0))
+    arriving = sample(light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), light_n), light_n)
+    for channel in ti.static(range(3)):
+        glow[3 * c + channel] = colour[channel] * (sun[channel] * arriving + ambient[channel])
+
+
+@kernel_family
+def optics_kernels(loops, has_smoke, has_dye):
+    IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+    Colour = float_vector(3)
+
+    @ti.kernel
+    def compute_extinction(smoke: Array, dye: Array, extinction: Array, n: IntVector, strength: ti.f32):
+        each_cell_in(
+            n * 0, n + 2, n, _write_extinction, (smoke, dye, extinction, n, strength, has_smoke, has_dye)
+        )  # fmt: skip
+
+    @ti.kernel
+    def compute_light(
+        extinction: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector, dx: ti.f32
+    ):
+        each_cell_in(n * 0, n + 2, n, _write_light, (extinction, light, fine_n, direction, dx))
+
+    @ti.kernel
+    def compute_glow(
+        smoke: Array, dye: Array, light: Array, glow: Array, n: IntVector, light_n: IntVector, albedo: Colour,
+        sun: Colour, ambient: Colour,
+    ):  # fmt: skip
+        each_cell_in(
+            n * 0, n + 2, n, _write_glow,
+            (smoke, dye, light, glow, n, light_n, albedo, sun, ambient, has_smoke, has_dye),
+        )  # fmt: skip
+
+    return {"compute_extinction": compute_extinction, "compute_light": compute_light, "compute_glow": compute_glow}
+
+
+class Optics:
+    """The optical volume of one grid.
+
+    Attributes:
+        extinction: 1/m, at cell centres.
+        light_grid: The grid, half as fine, on which arriving light is computed.
+        light: Fraction of the light that arrives.
+        glow: Red, green and blue, interleaved: ``glow[3 c + channel]``.
+    """
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+        self.light_grid = Grid(tuple((n + 1) // 2 for n in grid.shape), 2 * grid.dx)
+        self.extinction, self.glow = grid.array(), grid.array(3)
+        self.light = self.light_grid.array()
+        self._nothing = [ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)]
+
+    def compute(self, look: Look, direction: Sequence[float], smoke=None, dye=None) -> None:
+        """Fill the volume from smoke and dye (arrays over the grid, ghosts filled; either may be absent).
+
+        Args:
+            look: Opacity, colours and light.
+            direction: Unit vector towards the light.
+            smoke: Concentration.
+            dye: Red, green and blue, component after component.
+        """
+        kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None)
+        light_kernels = optics_kernels(self.light_grid.loops, smoke is not None, dye is not None)
+        smoke = self._nothing[0] if smoke is None else smoke
+        dye = self._nothing[1] if dye is None else dye
+        n, light_n = self.grid.n, self.light_grid.n
+        kernels.compute_extinction(smoke, dye, self.extinction, n, look.extinction)
+        towards = float_vector(self.grid.dim)(*direction)
+        light_kernels.compute_light(self.extinction, self.light, light_n, n, towards, self.grid.dx)
+        colour = float_vector(3)
+        sun = colour(*(look.light_strength * channel for channel in look.light))
+        kernels.compute_glow(
+            smoke, dye, self.light, self.glow, n, light_n, colour(*look.albedo), sun, colour(*look.ambient)
+        )

@@ -1,0 +1,165 @@
+"""The volume view in 3D: emission and absorption along the rays of a camera; and its 2D sister, a lit slab."""
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import Array, float_vector, kernel_family, strides_of
+from ..operators.interpolation import inside_box, sample
+from ..operators.noise import hash_01
+from .camera import View
+from .image import Image, background_at, tone_map, write_pixel
+
+RAY_STEP = 0.7
+"""Step of a ray in cells."""
+SLAB = 0.1
+"""Thickness of the slab that a 2D scene is seen as, in box heights."""
+
+
+@ti.func
+def sample_glow(glow: ti.template(), q, n):
+    """Linear interpolation of the interleaved colours at ``q``."""
+    s = strides_of(n)
+    base = 0
+    fraction = q
+    for axis in ti.static(range(q.n)):
+        cell = ti.min(ti.cast(q[axis], ti.i32), n[axis])
+        fraction[axis] = q[axis] - ti.cast(cell, ti.f32)
+        base += cell * s[axis]
+    total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    for corner in ti.static(range(2**q.n)):
+        c = base
+        w = ti.f32(1.0)
+        for axis in ti.static(range(q.n)):
+            if ti.static((corner >> axis) & 1):
+                c += s[axis]
+                w *= fraction[axis]
+            else:
+                w *= ti.f32(1.0) - fraction[axis]
+        for channel in ti.static(range(3)):
+            total[channel] += w * glow[3 * c + channel]
+    return total
+
+
+@ti.func
+def _box_span(eye, ray, n):
+    """Where a ray enters and leaves the box, in cells along it."""
+    enter, leave = ti.f32(0.0), ti.f32(1e9)
+    for axis in ti.static(range(3)):
+        slope = ray[axis]
+        if ti.abs(slope) < ti.f32(1e-8):
+            slope = ti.f32(1e-8)
+        near = (ti.f32(0.5) - eye[axis]) / slope
+        far = (ti.cast(n[axis], ti.f32) + ti.f32(0.5) - eye[axis]) / slope
+        enter = ti.max(enter, ti.min(near, far))
+        leave = ti.min(leave, ti.max(near, far))
+    return enter, leave
+
+
+@ti.func
+def _march_pixel(
+    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), n, dx, width, height, eye, forward,
+    right, up, top, bottom, exposure,
+):  # fmt: skip
+    across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
+    upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
+    ray = (forward + across * right + upward * up).normalized()
+    enter, leave = _box_span(eye, ray, n)
+    passing = ti.f32(1.0)
+    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    # Every ray starts at its own fraction of a step: fine grain instead of rings.
+    t = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
+    while t < leave and passing > ti.f32(0.004):
+        q = inside_box(eye + t * ray, n)
+        sigma = sample(extinction, 0, q, n)
+        if sigma > ti.f32(1e-3):
+            through = ti.exp(-sigma * ti.f32(RAY_STEP) * dx)
+            colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
+            passing *= through
+        t += ti.f32(RAY_STEP)
+    colour += passing * background_at(ti.f32(0.5) + ti.f32(0.5) * upward, top, bottom)
+    write_pixel(image, y * width + x, tone_map(colour, exposure))
+
+
+@ti.func
+def _slab_pixel(
+    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), n, thickness, width, height, corner,
+    cells_per_pixel, top, bottom, exposure,
+):  # fmt: skip
+    q = corner
+    q[0] += (ti.cast(x, ti.f32) + ti.f32(0.5)) * cells_per_pixel
+    q[1] += (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * cells_per_pixel
+    fraction = (ti.cast(height - y, ti.f32) - ti.f32(0.5)) / ti.cast(height, ti.f32)
+    colour = background_at(fraction, top, bottom)
+    inside = inside_box(q, n)
+    if (q - inside).norm_sqr() == 0:
+        passing = ti.exp(-sample(extinction, 0, inside, n) * thickness)
+        colour = passing * colour + (ti.f32(1.0) - passing) * sample_glow(glow, inside, n)
+    else:
+        colour *= ti.f32(0.35)
+    write_pixel(image, y * width + x, tone_map(colour, exposure))
+
+
+@kernel_family
+def volume_kernels(loops):
+    IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
+    Colour = float_vector(3)
+
+    @ti.kernel
+    def march(
+        image: Array, extinction: Array, glow: Array, n: IntVector, dx: ti.f32, width: ti.i32, height: ti.i32,
+        eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
+        top: Colour, bottom: Colour, exposure: ti.f32,
+    ):  # fmt: skip
+        each_pixel(
+            width, height, _march_pixel,
+            (image, extinction, glow, n, dx, width, height, eye, forward, right, up, top, bottom, exposure),
+        )  # fmt: skip
+
+    @ti.kernel
+    def slab(
+        image: Array, extinction: Array, glow: Array, n: IntVector, thickness: ti.f32, width: ti.i32, height: ti.i32,
+        corner: FloatVector, cells_per_pixel: ti.f32, top: Colour, bottom: Colour, exposure: ti.f32,
+    ):  # fmt: skip
+        each_pixel(
+            width, height, _slab_pixel,
+            (image, extinction, glow, n, thickness, width, height, corner, cells_per_pixel, top, bottom, exposure),
+        )  # fmt: skip
+
+    return {"march": march} if loops.dim == 3 else {"slab": slab}
+
+
+def render_volume(grid: Grid, extinction, glow, view: View, image: Image, background, exposure: float) -> None:
+    """Ray-march the optical volume of a 3D grid into ``image``.
+
+    Args:
+        grid: The grid.
+        extinction: 1/m, ghosts filled.
+        glow: Interleaved colours, ghosts filled.
+        view: The camera's view, in metres.
+        image: What to fill.
+        background: Colours of the upper and the lower edge.
+        exposure: Brightness.
+    """
+    point, colour = float_vector(3), float_vector(3)
+    eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
+    volume_kernels(grid.loops).march(
+        image.array, extinction, glow, grid.n, grid.dx, image.width, image.height, point(*eye),
+        point(*view.forward), point(*view.right), point(*view.up),
+        colour(*background[0]), colour(*background[1]), exposure,
+    )  # fmt: skip
+
+
+def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:
+    """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle."""
+    cells_per_pixel = max(extent[0] / image.width, extent[1] / image.height)
+    corner = tuple(0.5 * (e - pixels * cells_per_pixel) for e, pixels in zip(extent, (image.width, image.height)))
+    return corner, cells_per_pixel  # pyright: ignore[reportReturnType]
+
+
+def render_slab(grid: Grid, extinction, glow, image: Image, background, exposure: float) -> None:
+    """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
+    corner, cells_per_pixel = fit_plane(grid.shape, image)
+    point, colour = float_vector(2), float_vector(3)
+    volume_kernels(grid.loops).slab(
+        image.array, extinction, glow, grid.n, SLAB * grid.size[1], image.width, image.height,
+        point(*(0.5 + c for c in corner)), cells_per_pixel, colour(*background[0]), colour(*background[1]), exposure,
+    )  # fmt: skip

@@ -1,0 +1,180 @@
+"""Linear interpolation, checked by what it must reproduce and against SciPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import SHAPES, closed_box, random_scalar, random_velocity
+from scipy.ndimage import map_coordinates
+
+from taichi_fluid._ti import ti
+from taichi_fluid.kernels import Array, kernel_family, strides_of
+from taichi_fluid.operators.interpolation import inside_box, sample, sample_velocity, velocity_at
+
+
+@ti.func
+def _point(points: ti.template(), c, n):
+    cells = strides_of(n)[0] * (n[0] + 2)
+    q = ti.cast(n, ti.f32)
+    for axis in ti.static(range(n.n)):
+        q[axis] = points[c + axis * cells]
+    return q
+
+
+@ti.func
+def _sample_at(c, I, s, a: ti.template(), points: ti.template(), out: ti.template(), n):
+    out[c] = sample(a, 0, inside_box(_point(points, c, n), n), n)
+
+
+@ti.func
+def _sample_velocity_at(c, I, s, u: ti.template(), points: ti.template(), out: ti.template(), n):
+    v = sample_velocity(u, inside_box(_point(points, c, n), n), n)
+    for axis in ti.static(range(n.n)):
+        out[c + axis * s[0] * (n[0] + 2)] = v[axis]
+
+
+@ti.func
+def _velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
+    v = velocity_at(u, c, axis, n)
+    for d in ti.static(range(n.n)):
+        out[c + d * s[0] * (n[0] + 2)] = v[d]
+
+
+@kernel_family
+def sampling_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def sample_points(a: Array, points: Array, out: Array, n: IntVector):
+        each_cell(n, _sample_at, (a, points, out, n))
+
+    @ti.kernel
+    def sample_velocities(u: Array, points: Array, out: Array, n: IntVector):
+        each_cell(n, _sample_velocity_at, (u, points, out, n))
+
+    @ti.kernel
+    def velocities_here(u: Array, out: Array, n: IntVector, axis: ti.i32):
+        each_cell(n, _velocity_at, (u, out, axis, n))
+
+    return {
+        "sample_points": sample_points,
+        "sample_velocities": sample_velocities,
+        "velocities_here": velocities_here,
+    }
+
+
+def sampled(values, points):
+    """``values`` of a closed box at index-space ``points`` (one for each cell), by the engine."""
+    grid, _, arrays = closed_box(values.shape)
+    places, out = grid.velocity(), grid.array()
+    grid.from_numpy(places, points)
+    sampling_kernels(grid.loops).sample_points(arrays.scalar(values), places, out, grid.n)
+    return arrays.get(out)
+
+
+def random_points(shape, seed=0, beyond=3.0):
+    """Points in the box and up to ``beyond`` cells outside; exact in f32."""
+    rng = np.random.default_rng(seed)
+    spread = [rng.uniform(0.5 - beyond, n + 0.5 + beyond, shape) for n in shape]
+    return np.asarray(spread, np.float32)
+
+
+def faces_at(faces, points):
+    """SciPy's value of a staggered velocity at index-space points; what lies beyond the last value is that value."""
+    out = []
+    for axis, component in enumerate(faces):
+        q = [np.asarray(x, np.float64) - (0.5 if a == axis else 1.0) for a, x in enumerate(points)]
+        out.append(map_coordinates(component, q, order=1, mode="nearest"))
+    return out
+
+
+@pytest.mark.vulkan_too
+def test_a_sample_is_what_scipy_says_inside_and_outside(dim):
+    for shape in SHAPES[dim]:
+        values, points = random_scalar(shape), random_points(shape)
+        expected = map_coordinates(values, points.astype(np.float64) - 1, order=1, mode="nearest")
+        # One rounding for each of the 2^dim - 1 blends of values of size 3.
+        np.testing.assert_allclose(sampled(values, points), expected, rtol=0, atol=3e-6)
+
+
+@pytest.mark.vulkan_too
+def test_a_velocity_sample_is_what_scipy_says(dim):
+    for shape in SHAPES[dim]:
+        grid, _, arrays = closed_box(shape)
+        faces, points = random_velocity(shape), random_points(shape, beyond=0.0)
+        places, out = grid.velocity(), grid.velocity()
+        grid.from_numpy(places, points)
+        sampling_kernels(grid.loops).sample_velocities(arrays.velocity(faces), places, out, grid.n)
+        np.testing.assert_allclose(arrays.get(out), faces_at(faces, points), rtol=0, atol=3e-6)
+
+
+def test_velocity_at_is_interpolation_at_the_same_place(dim):
+    for shape in SHAPES[dim]:
+        grid, _, arrays = closed_box(shape)
+        u = arrays.velocity(random_velocity(shape))
+        places, sampled_there, found = grid.velocity(), grid.velocity(), grid.velocity()
+        for axis in range(-1, dim):
+            q = np.indices(shape).astype(np.float32) + 1
+            if axis >= 0:
+                q[axis] -= 0.5
+            grid.from_numpy(places, q)
+            sampling_kernels(grid.loops).sample_velocities(u, places, sampled_there, grid.n)
+            sampling_kernels(grid.loops).velocities_here(u, found, grid.n, axis)
+            # Means of two and four against nested blends of the same numbers: a few roundings.
+            np.testing.assert_allclose(arrays.get(found), arrays.get(sampled_there), rtol=0, atol=1e-6)
+
+
+def test_a_linear_function_is_reproduced(dim):
+    shape = SHAPES[dim][0]
+    slopes = np.array([0.5, -1.25, 2.0])[:dim]
+    linear = sum(k * x for k, x in zip(slopes, np.indices(shape) + 1, strict=True))
+    rng = np.random.default_rng(3)
+    points = np.asarray([rng.uniform(1, n, shape) for n in shape], np.float32)
+    expected = sum(k * x for k, x in zip(slopes, points.astype(np.float64), strict=True))
+    np.testing.assert_allclose(sampled(linear, points), expected, rtol=0, atol=5e-6)  # values up to 20, f32
+
+
+@given(value=st.sampled_from([0.1, -3.3, 1e30, -1e30, 1e-30, 1.0, 0.0]), seed=st.integers(0, 100))
+def test_a_constant_is_bitwise_the_constant(value, seed):
+    for shape in (SHAPES[2][0], SHAPES[3][0]):
+        values = np.full(shape, value, np.float32)
+        assert (sampled(values, random_points(shape, seed)) == values).all()
+
+
+def test_a_value_is_found_again_at_its_own_place(dim):
+    for shape in SHAPES[dim]:
+        values = random_scalar(shape)
+        assert (sampled(values, np.indices(shape).astype(np.float32) + 1) == values).all()
+
+
+def test_the_worked_example_of_the_godot_post():
+    """(7.3, 4.8) in cells: weights 0.7 and 0.3 along x of columns 7 and 8, 0.2 and 0.8 along y of rows 4 and 5."""
+    shape = (9, 7)
+    point = np.asarray([np.full(shape, 7.3), np.full(shape, 4.8)], np.float32)
+    weights = {(7, 4): 0.7 * 0.2, (8, 4): 0.3 * 0.2, (7, 5): 0.7 * 0.8, (8, 5): 0.3 * 0.8}
+    total = 0.0
+    for (i, j), weight in weights.items():
+        unit = np.zeros(shape)
+        unit[i - 1, j - 1] = 1.0
+        found = sampled(unit, point)[0, 0]
+        assert found == pytest.approx(weight, abs=1e-6)  # 7.3 is a multiple of 2^-21 in f32
+        total += found
+    assert total == pytest.approx(1.0, abs=1e-6)
+
+
+def test_points_far_away_and_infinitely_far_stay_in_the_box(dim):
+    shape = SHAPES[dim][0]
+    values = random_scalar(shape)
+    for far in (1e30, np.inf):
+        for sign in (-1, 1):
+            points = np.full((dim, *shape), sign * far, np.float32)
+            corner = values[(0 if sign < 0 else -1,) * dim]
+            np.testing.assert_array_equal(sampled(values, points), np.full(shape, corner))
+
+
+def test_the_oracle_would_notice_a_shift_of_a_hundredth_of_a_cell(dim):
+    """Sabotage: sampling beside the point must fail the tolerance above."""
+    shape = SHAPES[dim][0]
+    values, points = random_scalar(shape), random_points(shape)
+    shifted = map_coordinates(values, points.astype(np.float64) - 1.01, order=1, mode="nearest")
+    assert np.abs(sampled(values, points) - shifted).max() > 3e-6

@@ -1,0 +1,240 @@
+"""The loops visit what they say, once each; reductions and launch graphs."""
+
+import numpy as np
+import pytest
+from reference import SHAPES
+
+from taichi_fluid import kernels
+from taichi_fluid._ti import ti
+from taichi_fluid.grid import Grid
+from taichi_fluid.kernels import PARTIALS, Array, GraphRecorder, LoopShape, add, kernel_family, largest
+
+ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
+
+
+def loop_shapes(dim):
+    """Those that run on this arch; a CPU runs the loops of a GPU too."""
+    flat = [LoopShape(dim, rows=False)]
+    return [LoopShape(dim, rows=True), LoopShape(dim, rows=True, serial=True), *flat] if on_cpu() else flat
+
+
+def on_cpu():
+    return kernels.arch() in kernels.CPU_ARCHS
+
+
+@ti.func
+def _mark(c, I, s, out: ti.template(), place: ti.template()):
+    """Count the visit, and note the position as one number: 100-adic, so that no two are the same."""
+    out[c] = out[c] + ti.f32(1.0)
+    code = I[0]
+    for a in ti.static(range(1, I.n)):
+        code = code * 100 + I[a]
+    place[c] = ti.cast(code, ti.f32)
+
+
+@ti.func
+def _value(c, I, s, a: ti.template()):
+    return a[c]
+
+
+@ti.func
+def _write_scaled(c, I, s, a: ti.template(), out: ti.template(), scale):
+    out[c] = scale * a[c]
+
+
+@kernel_family
+def marking_kernels(loops):
+    IntVector = loops.IntVector
+    each_cell, each_cell_in = loops.each_cell, loops.each_cell_in
+    each_of_colour, each_on_plane, dim = loops.each_of_colour, loops.each_on_plane, loops.dim
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def cells(out: Array, place: Array, n: IntVector):
+        each_cell(n, _mark, (out, place))
+
+    @ti.kernel
+    def box(out: Array, place: Array, n: IntVector, lower: IntVector, upper: IntVector):
+        each_cell_in(lower, upper, n, _mark, (out, place))
+
+    @ti.kernel
+    def colour(out: Array, place: Array, n: IntVector, which: ti.i32):
+        each_of_colour(n, which, _mark, (out, place))
+
+    @ti.kernel
+    def planes(out: Array, place: Array, n: IntVector):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _mark, (out, place))
+
+    @ti.kernel
+    def sum_and_maximum(a: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _value, (a,))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_cells(n, partials, ti.f32(-1e30), largest, _value, (a,))
+        for _ in range(1):
+            out[1] = reduced(partials, ti.f32(-1e30), largest)
+
+    @ti.kernel
+    def scale(a: Array, out: Array, n: IntVector, factor: ti.f32):
+        each_cell(n, _write_scaled, (a, out, factor))
+
+    return {
+        "cells": cells, "box": box, "colour": colour, "planes": planes,
+        "sum_and_maximum": sum_and_maximum, "scale": scale,
+    }  # fmt: skip
+
+
+def positions(shape):
+    """Integer position of every value of the padded array, as the one number that ``_mark`` writes."""
+    code = 0
+    for index in np.indices([n + 2 for n in shape]):
+        code = code * 100 + index
+    return code
+
+
+def visits(grid, launch):
+    """Visits and positions that a launch leaves, over the padded grid."""
+    out, place = grid.array(), grid.array()
+    launch(out, place)
+    counts = grid.to_numpy_padded(out)
+    np.testing.assert_array_equal(grid.to_numpy_padded(place), np.where(counts > 0, positions(grid.shape), 0))
+    return counts
+
+
+def expected(grid, *slices):
+    counts = np.zeros(grid.padded)
+    counts[slices] = 1
+    return counts
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
+def test_each_cell_visits_every_interior_cell_once(shape):
+    grid = Grid(shape, 1.0)
+    for loop_shape in loop_shapes(grid.dim):
+        family = marking_kernels(loop_shape)
+        counts = visits(grid, lambda out, place, k=family: k.cells(out, place, grid.n))
+        np.testing.assert_array_equal(counts, expected(grid, *(slice(1, -1),) * grid.dim))
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
+def test_the_two_colours_share_the_cells_like_a_checkerboard(shape):
+    grid = Grid(shape, 1.0)
+    parity = np.indices(grid.padded).sum(axis=0) % 2
+    interior = expected(grid, *(slice(1, -1),) * grid.dim)
+    for loop_shape in loop_shapes(grid.dim):
+        family = marking_kernels(loop_shape)
+        for which in (0, 1):
+            counts = visits(grid, lambda out, place, k=family, w=which: k.colour(out, place, grid.n, w))
+            np.testing.assert_array_equal(counts, interior * (parity == which))
+
+
+def test_each_cell_in_visits_a_box_and_nothing_for_an_empty_one(dim):
+    grid = Grid(SHAPES[dim][0], 1.0)
+    vector = kernels.int_vector(dim)
+    lower, upper = (2, 3, 1)[:dim], (5, 5, 4)[:dim]
+    for loop_shape in loop_shapes(dim):
+        family = marking_kernels(loop_shape)
+        counts = visits(grid, lambda out, place, k=family: k.box(out, place, grid.n, vector(*lower), vector(*upper)))
+        np.testing.assert_array_equal(counts, expected(grid, *map(slice, lower, upper)))
+        counts = visits(grid, lambda out, place, k=family: k.box(out, place, grid.n, vector(*lower), vector(*lower)))
+        assert not counts.any()
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
+def test_each_on_plane_visits_the_lower_ghosts_with_their_corners(shape):
+    grid = Grid(shape, 1.0)
+    counts = sum(
+        expected(grid, *(0 if a == axis else slice(None) for a in range(grid.dim))) for axis in range(grid.dim)
+    )
+    for loop_shape in loop_shapes(grid.dim):
+        family = marking_kernels(loop_shape)
+        np.testing.assert_array_equal(
+            visits(grid, lambda out, place, k=family: k.planes(out, place, grid.n)), counts
+        )
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", [*ALL_SHAPES, (100, 37), (31, 17, 45)], ids=str)
+def test_reductions_are_right_and_give_the_same_bits_again(shape):
+    grid = Grid(shape, 1.0)
+    values = np.random.default_rng(1).random(shape).astype(np.float32)
+    array, out, partials = grid.array(), ti.ndarray(ti.f32, 2), ti.ndarray(ti.f32, PARTIALS)
+    array.fill(1e20)  # ghosts must not count
+    grid.from_numpy(array, values)
+    for loop_shape in loop_shapes(grid.dim):
+        family = marking_kernels(loop_shape)
+        partials.fill(np.nan)  # what an earlier, larger reduction left must not count either
+        family.sum_and_maximum(array, grid.n, partials, out)
+        first = out.to_numpy()
+        # Two-stage sums of positive values: the error grows with the length of a row and of the partials, not of all.
+        assert first[0] == pytest.approx(values.sum(dtype=np.float64), rel=3e-7)
+        assert first[1] == values.max()
+        for _ in range(3):
+            family.sum_and_maximum(array, grid.n, partials, out)
+            np.testing.assert_array_equal(out.to_numpy(), first)
+
+
+def test_strides_are_those_of_a_c_ordered_array(dim):
+    for shape in SHAPES[dim]:
+        grid = Grid(shape, 1.0)
+        assert grid.strides == tuple(step // 8 for step in np.zeros(grid.padded).strides)
+
+
+def test_loop_shape_follows_the_arch_and_the_size(dim):
+    small, large = Grid((4,) * dim, 1.0), Grid((400, 400) if dim == 2 else (64, 64, 64), 1.0)
+    assert small.loops.dim == dim
+    assert small.loops.rows == large.loops.rows == on_cpu()
+    assert small.loops.serial == on_cpu()
+    assert not large.loops.serial
+
+
+def test_a_family_builds_its_kernels_once(dim):
+    assert marking_kernels(Grid((4,) * dim, 1.0).loops) is marking_kernels(Grid((5,) * dim, 0.5).loops)
+
+
+def test_compiled_kernels_counts_a_first_launch_and_no_second(dim):
+    @kernel_family
+    def fresh(loops):
+        IntVector, each_cell = loops.IntVector, loops.each_cell
+
+        @ti.kernel
+        def copy(a: Array, out: Array, n: IntVector):
+            each_cell(n, _write_scaled, (a, out, ti.f32(1.0)))
+
+        return {"copy": copy}
+
+    before = kernels.compiled_kernels()
+    for shape in SHAPES[dim]:
+        grid = Grid(shape, 1.0)
+        fresh(grid.loops).copy(grid.array(), grid.array(), grid.n)
+    assert kernels.compiled_kernels() - before == 1
+
+
+@pytest.mark.vulkan_too
+def test_a_graph_replays_what_was_recorded_with_new_numbers(dim):
+    grid = Grid(SHAPES[dim][0], 1.0)
+    family = marking_kernels(grid.loops)
+    a, b, c = (grid.array() for _ in range(3))
+    values = np.random.default_rng(2).random(grid.shape).astype(np.float32)
+    grid.from_numpy(a, values)
+    recorder = GraphRecorder(dim)
+    recorder.launch(family.scale, a, b, grid.n, 2.0)
+    recorder.launch(family.scale, b, c, grid.n, recorder.number("factor"))
+    replay = recorder.finish()
+    for factor in (3.0, 0.25):
+        replay(factor=factor)
+        np.testing.assert_array_equal(grid.to_numpy(c), np.float32(factor) * np.float32(2) * values)
+    grid.from_numpy(a, -values)
+    replay(factor=1.0)
+    np.testing.assert_array_equal(grid.to_numpy(c), -2 * values)
+
+
+def test_a_graph_refuses_one_array_in_two_places(dim):
+    grid = Grid(SHAPES[dim][0], 1.0)
+    array = grid.array()
+    with pytest.raises(ValueError, match="same array"):
+        GraphRecorder(dim).launch(marking_kernels(grid.loops).scale, array, array, grid.n, 1.0)
