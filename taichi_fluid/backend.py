@@ -99,7 +99,7 @@ class _quiet_stdout:  # noqa: N801 - reads as a verb where it is used
         os.dup2(null, 1)
         os.close(null)
         self._python = sys.stdout
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - closed on exit
+        sys.stdout = open(os.devnull, "w")
 
     def __exit__(self, *error):
         sys.stdout.close()

@@ -71,6 +71,8 @@ class Diffusion:
             a: A scalar, or a velocity of which ``component`` stands at ``offset``.
             diffusivity: In m²/s; 0 does nothing and returns None.
             dt: Seconds.
+            component: Velocity component, or ``SCALAR``.
+            offset: Where it begins in ``a``.
         """
         if diffusivity * dt == 0:
             return None

@@ -246,7 +246,9 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 body(pixel % width, pixel // width, *args)
 
     @ti.func
-    def reduce_cells(n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()):
+    def reduce_cells(
+        n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
+    ):
         """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
         if ti.static(rows):
             ti.loop_config(serialize=serial)

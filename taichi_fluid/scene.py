@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
 
 class SceneError(ValueError):
@@ -31,7 +31,9 @@ def _quantity(default: float, unit: str, description: str, **limits: float) -> A
 
 Vector = Annotated[tuple[float, ...], Field(strict=False, min_length=2, max_length=3)]
 Colour = Annotated[
-    tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]],
+    tuple[
+        Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]
+    ],
     Field(strict=False),
 ]
 Side = Literal["free-slip", "no-slip"]
@@ -383,7 +385,7 @@ def _sentence(error: ValidationError) -> str:
         return f"{where} has no known shape: 'shape' must be 'sphere', 'capsule' or 'box'."
     if problem["type"] == "value_error":
         prefix = f"{where}: " if where else ""
-        return f"{prefix}{problem['ctx']['error']}."
+        return f"{prefix}{problem.get('ctx', {}).get('error', problem['msg'])}."
     allowed = problem["msg"].replace("Input should be", "it should be", 1)
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
 

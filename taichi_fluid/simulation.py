@@ -85,17 +85,16 @@ class Simulation:
             Stage("diffuse", Simulation._diffuse),
             Stage("project", Simulation._project),
         ]
-        self._projection, self._diffusion = None, None
+        self._projections: dict[str, Projection] = {}
+        self._diffusion: Diffusion | None = None
         self._build()
 
     def _build(self) -> None:
         solver, grid = self._scene.solver, self.grid
         preconditioner = "multigrid" if solver.pressure == "multigrid-cg" else "diagonal"
-        if self._projection is None or (self._projection.solver.multigrid is None) == (preconditioner == "multigrid"):
-            self._projection = Projection(grid, self.walls, self.state.scratch[2], preconditioner)
-        self._advection = Advection(
-            grid, self.walls, self.state.scratch, Scheme(solver.advection), Trace(solver.trace)
-        )
+        if preconditioner not in self._projections:
+            self._projections = {preconditioner: Projection(grid, self.walls, self.state.scratch[2], preconditioner)}
+        self._advection = Advection(grid, self.walls, self.state.scratch, Scheme(solver.advection), Trace(solver.trace))
         self._emitters = [
             Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
             for source in self._scene.sources
@@ -172,7 +171,8 @@ class Simulation:
 
     def _project(self, dt: float) -> None:
         solver = self._scene.solver
-        self.last_pressure = self._projection.project(
+        (projection,) = self._projections.values()
+        self.last_pressure = projection.project(
             self.state.velocity.current,
             self.state.pressure,
             dt=dt,

@@ -39,7 +39,9 @@ class VideoWriter:
             stream = self._container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
         except Exception as error:
             self.discard()
-            raise OutputError(f"this PyAV has no H.264 encoder ({error}); give --out a folder to get PNG files.") from None
+            raise OutputError(
+                f"this PyAV has no H.264 encoder ({error}); give --out a folder to get PNG files."
+            ) from None
         stream.width, stream.height, stream.pix_fmt = self._width, self._height, "yuv420p"
         stream.options = {"crf": "18", "preset": "medium"}
         self._stream = stream

@@ -6,7 +6,7 @@ from ..kernels import strides_of
 
 @ti.func
 def outflow_at(u: ti.template(), c, s, n):
-    """dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
+    """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
     cells = s[0] * (n[0] + 2)
     total = u[c + s[0]] - u[c]
     for axis in ti.static(range(1, s.n)):
@@ -28,7 +28,7 @@ def centre_velocity_at(u: ti.template(), c, n):
 
 @ti.func
 def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
-    """dx times d(u_component)/d(x_along) at the centre of ``c``, for two different axes."""
+    """Dx times d(u_component)/d(x_along) at the centre of ``c``, for two different axes."""
     s = strides_of(n)
     face = component * s[0] * (n[0] + 2) + c
     upper = u[face + s[along]] + u[face + s[along] + s[component]]
@@ -38,7 +38,7 @@ def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: t
 
 @ti.func
 def vorticity_at(u: ti.template(), c, n):
-    """dx times the curl of the velocity at the centre of ``c``, as a vector of three; in 2D only the last is not 0."""
+    """Dx times the curl of the velocity at the centre of ``c``, as a vector of three; in 2D only the last is not 0."""
     w = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     w[2] = centre_derivative_at(u, c, 1, 0, n) - centre_derivative_at(u, c, 0, 1, n)
     if ti.static(n.n == 3):

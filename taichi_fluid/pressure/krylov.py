@@ -284,7 +284,9 @@ class ConjugateGradient:
             recorder.launch(self._kernels.precondition_by_diagonal, r, self.inv_diag, out, self.n)
         recorder.finish()()
 
-    def solve(self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int = 1) -> SolveResult:
+    def solve(
+        self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int = 1
+    ) -> SolveResult:
         """Solve ``A out = rhs`` from the guess in ``out`` until |residual| <= tolerance · |rhs|, L2.
 
         Args:

@@ -45,7 +45,16 @@ def _transfer_weight_at(c, I, s, unknown: ti.template(), coarse: ti.template(), 
 
 
 @ti.func
-def _red_residual_at(c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), weight: ti.template(), residual: ti.template()):
+def _red_residual_at(
+    c,
+    I,
+    s,
+    x: ti.template(),
+    rhs: ti.template(),
+    inv_diag: ti.template(),
+    weight: ti.template(),
+    residual: ti.template(),
+):
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
         value = (relaxed_at(x, rhs, inv_diag, c, s) - x[c]) / inv_diag[c] * weight[c]
@@ -235,6 +244,7 @@ class Multigrid:
             level.transfer.compute_red_residual, solution, rhs, level.inv_diag, level.weight, residual, level.n
         )
         halved = sum(n > 1 for n in level.grid.shape)
-        recorder.launch(coarse.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
+        # Loops over the coarse cells, but with the work of the fine ones.
+        recorder.launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
         self._record_level(recorder, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
-        recorder.launch(coarse.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.strides)
+        recorder.launch(level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.strides)

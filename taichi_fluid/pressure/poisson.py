@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, add, flat, int_vector, kernel_family
+from ..kernels import Array, flat, int_vector, kernel_family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +65,12 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), c, s, shift):
     difference = here * ti.f32(0.0)
     for a in ti.static(range(s.n)):
         difference += (here - x[c - s[a]]) + (here - x[c + s[a]])
-    # Neighbours that are not solved for hold 0, so they counted once: walls that count for less or more than that.
-    walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - ti.cast(2 * s.n, ti.f32)
-    return difference + (walls + shift) * here
+    neighbours = ti.cast(2 * s.n, ti.f32)
+    result = difference + shift * here
+    if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
+        # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
+        result += (ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours) * here
+    return result
 
 
 @ti.func

@@ -151,8 +151,9 @@ def render_volume(grid: Grid, extinction, glow, view: View, image: Image, backgr
 def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:
     """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle."""
     cells_per_pixel = max(extent[0] / image.width, extent[1] / image.height)
-    corner = tuple(0.5 * (e - pixels * cells_per_pixel) for e, pixels in zip(extent, (image.width, image.height)))
-    return corner, cells_per_pixel  # pyright: ignore[reportReturnType]
+    left = 0.5 * (extent[0] - image.width * cells_per_pixel)
+    low = 0.5 * (extent[1] - image.height * cells_per_pixel)
+    return (left, low), cells_per_pixel
 
 
 def render_slab(grid: Grid, extinction, glow, image: Image, background, exposure: float) -> None:

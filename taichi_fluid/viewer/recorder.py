@@ -85,7 +85,7 @@ def record(simulation: Simulation, front: Recorder, console: Console | None = No
     renderer = Renderer(simulation)
     steps: list[Step] = []
     render_ms: list[float] = []
-    console = console or Console(stderr=True)
+    console = Console(stderr=True) if console is None else console
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
@@ -116,9 +116,7 @@ def _numbers(steps: list[Step], divergence: float) -> str:
     return f"{milliseconds:.0f} ms/step  {iterations:.0f} iterations  div {divergence:.1e}/s"
 
 
-def summary(
-    simulation: Simulation, steps: list[Step], render_ms: list[float], written: list[Path]
-) -> dict[str, Any]:
+def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], written: list[Path]) -> dict[str, Any]:
     """The numbers of a run, ready for JSON."""
     speed = simulation.check()
     divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
