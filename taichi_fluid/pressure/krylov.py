@@ -17,8 +17,13 @@ from .multigrid import Multigrid
 from .poisson import PoissonLevel, Sides, apply_at
 
 # Places of the scalars of the iteration in their small array.
-_RZ, _BETA, _ALPHA, _RR, _LIMIT, _ITERATIONS, _MEAN, _BB, _DRIFT = range(9)
-_SCALARS = 9
+_RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM, _DRIFT = range(10)
+_SCALARS = 10
+
+_ROUNDING = 1e-12
+"""Square of the relative error of a mean in f32."""
+_CYCLE = 1e-11
+"""Gain of |residual|² after which the recursion no longer tells the truth and the residual is computed afresh."""
 
 
 class Status(Enum):
@@ -55,8 +60,8 @@ def _value_at(c, I, s, rhs: ti.template(), inv_diag: ti.template()):
 
 
 @ti.func
-def _start_at(c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), r: ti.template(), mean, shift):
-    """Residual of the first guess."""
+def _residual_at(c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), r: ti.template(), mean, shift):
+    """Write the residual and return its square."""
     value = rhs[c] * ti.f32(0.0)
     if inv_diag[c] > 0:
         value = rhs[c] - mean - apply_at(x, inv_diag, c, s, shift)
@@ -138,35 +143,39 @@ def krylov_kernels(loops):
 
     @ti.kernel
     def start(
-        x: Array, rhs: Array, inv_diag: Array, r: Array, n: IntVector, partials: Array, scalars: Array,
-        shift: ti.f32, inv_count: ti.f32, tolerance: ti.f32,
+        x: Array, rhs: Array, inv_diag: Array, n: IntVector, partials: Array, scalars: Array, inv_count: ti.f32,
+        tolerance: ti.f32,
     ):  # fmt: skip
-        """Mean of the right-hand side (``inv_count`` 0 leaves it in), first residual and its limit."""
+        """Mean of the right-hand side (``inv_count`` 0 leaves it in) and the residual to reach."""
         each_cell(n, _keep_unknowns_at, (x, inv_diag))
         reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (rhs, inv_diag))
         for _ in range(1):
             scalars[_MEAN] = reduced(partials, ti.f32(0.0), add) * inv_count
         reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
         for _ in range(1):
-            square = reduced(partials, ti.f32(0.0), add)
-            scalars[_BB] = square
-            scalars[_LIMIT] = square * tolerance * tolerance
-        reduce_cells(n, partials, ti.f32(0.0), add, _start_at, (x, rhs, inv_diag, r, scalars[_MEAN], shift))
-        for _ in range(1):
-            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
-            scalars[_RZ] = ti.f32(0.0)
+            square, wanted = reduced(partials, ti.f32(0.0), add), tolerance * tolerance
+            if inv_count > 0:
+                # What is left of a mean that was taken out is rounding, and no answer is owed to that.
+                square = ti.max(square, ti.f32(_ROUNDING) * scalars[_MEAN] * scalars[_MEAN] / (inv_count * wanted))
+            scalars[_NORM] = square
+            scalars[_TARGET] = square * wanted
             scalars[_ITERATIONS] = ti.f32(0.0)
 
     @ti.kernel
     def true_residual(
-        x: Array, rhs: Array, inv_diag: Array, r: Array, n: IntVector, partials: Array, scalars: Array,
-        shift: ti.f32, inv_count: ti.f32, tolerance: ti.f32,
-    ):  # fmt: skip
-        """Recompute the residual, and start the directions anew from it; its mean is nothing but rounding."""
-        reduce_cells(n, partials, ti.f32(0.0), add, _start_at, (x, rhs, inv_diag, r, scalars[_MEAN], shift))
+        x: Array, rhs: Array, inv_diag: Array, r: Array, n: IntVector, partials: Array, scalars: Array, shift: ti.f32
+    ):
+        """Compute the residual afresh, and start new directions from it."""
+        reduce_cells(n, partials, ti.f32(0.0), add, _residual_at, (x, rhs, inv_diag, r, scalars[_MEAN], shift))
         for _ in range(1):
-            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+            square = reduced(partials, ti.f32(0.0), add)
+            scalars[_RR] = square
             scalars[_RZ] = ti.f32(0.0)
+            scalars[_LIMIT] = ti.max(scalars[_TARGET], ti.f32(_CYCLE) * square)
+
+    @ti.kernel
+    def remove_mean(r: Array, inv_diag: Array, n: IntVector, partials: Array, scalars: Array, inv_count: ti.f32):
+        """Take the mean out of a residual that is down to rounding: a closed problem has no answer to it."""
         reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (r, inv_diag))
         for _ in range(1):
             scalars[_DRIFT] = reduced(partials, ti.f32(0.0), add) * inv_count
@@ -207,6 +216,7 @@ def krylov_kernels(loops):
         "count_unknowns": count_unknowns,
         "start": start,
         "true_residual": true_residual,
+        "remove_mean": remove_mean,
         "precondition_by_diagonal": precondition_by_diagonal,
         "iterate": iterate,
     }
@@ -240,6 +250,7 @@ class ConjugateGradient:
         self._sides = None
         self._count = 0
         self._replay = {}
+        self._kept = None
 
     @property
     def inv_diag(self):
@@ -301,42 +312,55 @@ class ConjugateGradient:
             raise RuntimeError("setup() comes before solve(): the solver does not know its unknowns yet")
         if rhs is out:
             raise ValueError("rhs and out are the same array")
-        k, arrays = self._kernels, (out, rhs, self.inv_diag, self._r, self.n, self._partials, self._scalars)
+        k, shift = self._kernels, self._sides.shift
         inv_count = 1.0 / self._count if self._sides.singular and self._count else 0.0
-        arrays = (*arrays, self._sides.shift, inv_count, tolerance)
-        k.start(*arrays)
-        seen = self._look()
-        if self._count == 0 or seen[_BB] == 0:
-            out.fill(0.0)
-            return SolveResult(0, 0.0, Status.CONVERGED, float(seen[_MEAN]))
-        best, status = np.inf, None
+        system, work = (out, rhs, self.inv_diag), (self.n, self._partials, self._scalars)
+        k.start(*system, *work, inv_count, tolerance)
+        status, best, cycles = None, np.inf, 0
         while status is None:
-            if not np.isfinite(seen[[_RR, _BB]]).all():
+            k.true_residual(*system, self._r, *work, shift)
+            seen = self._look()
+            if not np.isfinite(seen[[_RR, _NORM]]).all():
                 status = Status.NOT_FINITE
-            elif seen[_RR] <= seen[_LIMIT]:
-                k.true_residual(*arrays)
-                seen = self._look()
-                # Rounding makes the true residual a little larger than the recursive one; a restart that gains
-                # nothing has met the floor of f32.
-                if seen[_RR] <= 1.1 * seen[_LIMIT]:
-                    status = Status.CONVERGED
-                elif seen[_RR] > 0.5 * best:
-                    status = Status.STALLED
-                best = min(best, seen[_RR])
+            elif seen[_NORM] == 0 or self._count == 0:
+                out.fill(0.0)
+                return SolveResult(0, 0.0, Status.CONVERGED, float(seen[_MEAN]))
+            elif seen[_RR] <= 1.1 * seen[_TARGET]:
+                # Rounding makes the true residual a little larger than the one that the recursion stopped at.
+                status = Status.CONVERGED
+            elif seen[_RR] > 0.25 * best:
+                # A cycle that gains less than half has met the floor of f32.
+                status = Status.STALLED
+                if seen[_RR] > best and self._kept is not None and cycles > 1:
+                    out.copy_from(self._kept)
+                    seen[_RR] = best
             elif seen[_ITERATIONS] >= max_iterations:
-                k.true_residual(*arrays)
-                seen = self._look()
                 status = Status.MAX_ITERATIONS
             else:
-                before = seen[_ITERATIONS]
-                replay = self._recorded(out)
-                for _ in range(min(look_every, max_iterations - int(before))):
-                    replay(shift=self._sides.shift)
-                seen = self._look()
-                if seen[_ITERATIONS] == before and seen[_RR] > seen[_LIMIT]:
-                    status = Status.STALLED
-        relative = float(np.sqrt(seen[_RR] / seen[_BB]))
+                if cycles:
+                    self._keep(out)
+                    if inv_count:
+                        k.remove_mean(self._r, self.inv_diag, *work, inv_count)
+                best, cycles = seen[_RR], cycles + 1
+                self._run_cycle(out, max_iterations, look_every)
+        relative = float(np.sqrt(seen[_RR] / seen[_NORM])) if status is not Status.NOT_FINITE else float("nan")
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
+
+    def _keep(self, out) -> None:
+        """Remember a solution that the next cycle, begun close to the floor of f32, may spoil."""
+        if self._kept is None:
+            self._kept = self.grid.array()
+        self._kept.copy_from(out)
+
+    def _run_cycle(self, out, max_iterations: int, look_every: int) -> None:
+        """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
+        replay, shift, iterations = self._recorded(out), self._sides.shift, -1.0
+        seen = self._look()
+        while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
+            iterations = seen[_ITERATIONS]
+            for _ in range(min(look_every, max_iterations - int(iterations))):
+                replay(shift=shift)
+            seen = self._look()
 
     def _look(self) -> np.ndarray:
         return self._scalars.to_numpy().astype(np.float64)

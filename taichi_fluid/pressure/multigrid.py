@@ -94,23 +94,29 @@ def _digit_sum(offset: int, dim: int) -> int:
 
 
 @ti.func
-def _prolong_at(c, I, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), fine_s):
+def _prolong_at(c, I, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), fine_n):
     """Add the interpolated correction to the red children of coarse cell ``c``."""
+    fine_s = strides_of(fine_n)
     first = flat(I * 2 - 1, fine_s)
     for child in ti.static(range(2**s.n)):
         if ti.static(_bits(child, s.n) % 2 == s.n % 2):
             fine = first
+            inside = 1
             for a in ti.static(range(s.n)):
-                fine += fine_s[a] * ti.static((child >> a) & 1)
-            total = ti.f32(0.0)
-            for corner in ti.static(range(2**s.n)):
-                neighbour = c
-                for a in ti.static(range(s.n)):
-                    if ti.static((corner >> a) & 1):
-                        neighbour += s[a] * ti.static(2 * ((child >> a) & 1) - 1)
-                far = ti.static(_bits(corner, s.n))
-                total += ti.f32(ti.static(0.25**far * 0.75 ** (s.n - far))) * coarse[neighbour]
-            x[fine] = x[fine] + total * weight[fine]
+                if ti.static((child >> a) & 1):
+                    fine += fine_s[a]
+                    if I[a] * 2 > fine_n[a]:
+                        inside = 0
+            if inside == 1:
+                total = ti.f32(0.0)
+                for corner in ti.static(range(2**s.n)):
+                    neighbour = c
+                    for a in ti.static(range(s.n)):
+                        if ti.static((corner >> a) & 1):
+                            neighbour += s[a] * ti.static(2 * ((child >> a) & 1) - 1)
+                    far = ti.static(_bits(corner, s.n))
+                    total += ti.f32(ti.static(0.25**far * 0.75 ** (s.n - far))) * coarse[neighbour]
+                x[fine] = x[fine] + total * weight[fine]
 
 
 def _bits(number: int, dim: int) -> int:
@@ -120,6 +126,7 @@ def _bits(number: int, dim: int) -> int:
 @kernel_family
 def multigrid_kernels(loops):
     IntVector, each_cell, each_of_colour = loops.IntVector, loops.each_cell, loops.each_of_colour
+    each_cell_in = loops.each_cell_in
 
     @ti.kernel
     def compute_transfer_weight(unknown: Array, coarse: Array, weight: Array, n: IntVector, coarse_s: IntVector):
@@ -134,8 +141,9 @@ def multigrid_kernels(loops):
         each_cell(n, _restrict_at, (residual, rhs, fine_n, scale))
 
     @ti.kernel
-    def prolong(coarse: Array, x: Array, weight: Array, n: IntVector, fine_s: IntVector):
-        each_cell(n, _prolong_at, (coarse, x, weight, fine_s))
+    def prolong(coarse: Array, x: Array, weight: Array, n: IntVector, fine_n: IntVector):
+        # Where an odd axis was rounded down, the last fine cells are children of the coarse ghosts.
+        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, fine_n))
 
     @ti.kernel
     def remove_mean(x: Array, inv_diag: Array, n: IntVector):
@@ -165,6 +173,12 @@ def multigrid_kernels(loops):
     }
 
 
+def _halved(n: int, extent: float) -> int:
+    """Half of ``n`` cells, an odd number rounded so that the coarse box stays nearest to its true extent in cells."""
+    lower = n // 2
+    return max(lower if abs(lower - extent) <= abs(n - lower - extent) else n - lower, 1)
+
+
 class Level(PoissonLevel):
     """One grid of the hierarchy: operator, smoother, and the transfer to the next coarser one."""
 
@@ -192,9 +206,11 @@ class Multigrid:
         self.sweeps = sweeps
         self.singular = False
         self.levels = [Level(grid, finest=True)]
+        extent = [float(n) for n in grid.shape]
         while max(self.levels[-1].grid.shape) > 2:
             fine = self.levels[-1].grid
-            shape = tuple((n + 1) // 2 for n in fine.shape)
+            extent = [0.5 * e for e in extent]
+            shape = tuple(_halved(n, e) for n, e in zip(fine.shape, extent, strict=True))
             self.levels.append(Level(replace(fine, shape=shape, dx=2 * fine.dx), finest=False))
 
     def setup(self, first: tuple[int, ...], sides: Sides) -> None:
@@ -247,4 +263,4 @@ class Multigrid:
         # Loops over the coarse cells, but with the work of the fine ones.
         recorder.launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
         self._record_level(recorder, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
-        recorder.launch(level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.strides)
+        recorder.launch(level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.n)

@@ -65,12 +65,12 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), c, s, shift):
     difference = here * ti.f32(0.0)
     for a in ti.static(range(s.n)):
         difference += (here - x[c - s[a]]) + (here - x[c + s[a]])
+    # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
     neighbours = ti.cast(2 * s.n, ti.f32)
-    result = difference + shift * here
+    walls = ti.f32(0.0)
     if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
-        # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
-        result += (ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours) * here
-    return result
+        walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
+    return difference + (walls + shift) * here
 
 
 @ti.func

@@ -21,6 +21,7 @@ def tone_map(colour, exposure):
 
 @ti.func
 def write_pixel(image: ti.template(), pixel, colour):
+    """Store a colour at the ``pixel``-th place of an image."""
     for channel in ti.static(range(3)):
         image[3 * pixel + channel] = colour[channel]
 
