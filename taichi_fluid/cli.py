@@ -152,7 +152,7 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     from .simulation import NotFinite, Simulation
     from .viewer.recorder import Recorder, record
 
-    output = scene.output
+    output, simulation = scene.output, Simulation(scene)
     try:
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
     except OutputError as error:
@@ -160,7 +160,7 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     shape = " x ".join(map(str, scene.domain.shape))
     _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
-        numbers = record(Simulation(scene), recorder)
+        numbers = record(simulation, recorder)
     except NotFinite as error:
         _show(recorder.written)
         _stop(str(error), status=1)

@@ -173,12 +173,15 @@ class Diagnostics:
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""
+        self.grid.require_runtime()
         self._kernels.compute_speed(velocity, out, self.grid.n, 1.0)
 
     def compute_divergence(self, velocity, out) -> None:
         """Divergence of each cell, 1/s."""
+        self.grid.require_runtime()
         self._kernels.compute_divergence(velocity, out, self.grid.n, 1.0 / self.grid.dx)
 
     def compute_vorticity(self, velocity, out) -> None:
         """Vorticity at the cell centres, 1/s: its magnitude in 3D, with its sign in 2D."""
+        self.grid.require_runtime()
         self._kernels.compute_vorticity(velocity, out, self.grid.n, 1.0 / self.grid.dx)

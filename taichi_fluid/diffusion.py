@@ -13,12 +13,20 @@ from .pressure.krylov import ConjugateGradient, SolveResult
 
 @ti.func
 def laplacian_at(a: ti.template(), c, s):
-    """dx² ∇²a at ``c``, by differences to the 2·dim neighbours."""
+    """dx² ∇²a at ``c``, by differences to the 2·dim neighbours.
+
+    Rises and falls are summed apart: a compiler that is allowed to reorder would else subtract 2·dim times the middle
+    from the sum of the neighbours, which for a constant is not 0 but rounding.
+    """
     here = a[c]
-    total = here * ti.f32(0.0)
+    zero = ti.f32(0.0)
+    rises, falls = zero, zero
     for axis in ti.static(range(s.n)):
-        total += (a[c - s[axis]] - here) + (a[c + s[axis]] - here)
-    return total
+        for side in ti.static((-1, 1)):
+            change = a[c + side * s[axis]] - here
+            rises += ti.max(change, zero)
+            falls += ti.min(change, zero)
+    return rises + falls
 
 
 @ti.func

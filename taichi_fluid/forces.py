@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ._ti import ti
+from .boundary import Walls
 from .grid import Grid
 from .kernels import Array, float_vector, kernel_family
 from .operators.differences import gradient_at, vorticity_at
@@ -110,7 +111,7 @@ def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -
     force_kernels(grid.loops).accelerate(velocity, grid.n, _vector(grid, [dt * a for a in acceleration]))
 
 
-def add_confinement(grid: Grid, velocity, length: float, dt: float, scratch) -> None:
+def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float, scratch) -> None:
     """Vorticity confinement: add dt · length · (N × w), which spins up the eddies that the grid is losing.
 
     ``length`` stands for the epsilon · h of Fedkiw, Stam and Jensen (2001), in metres, so that the same scene gets the
@@ -118,6 +119,7 @@ def add_confinement(grid: Grid, velocity, length: float, dt: float, scratch) -> 
 
     Args:
         grid: The grid.
+        walls: Its sides; across them the vorticity is as strong as before them.
         velocity: Staggered velocity with ghosts, changed in place; its walls must be filled afterwards.
         length: In metres.
         dt: Seconds.
@@ -126,6 +128,7 @@ def add_confinement(grid: Grid, velocity, length: float, dt: float, scratch) -> 
     vorticity, force, magnitude = scratch
     kernels = force_kernels(grid.loops)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)
+    walls.fill(magnitude)
     kernels.confine(velocity, vorticity, magnitude, force, grid.n, dt * length / grid.dx)
 
 

@@ -207,7 +207,7 @@ class Output(_Config):
     """What a recording is made of."""
 
     frames: int = Field(96, ge=1, le=100_000, description="pictures to record")
-    fps: float = _quantity(24.0, "1/s", "pictures in a second of simulated time", gt=0, le=1000)
+    fps: float = _quantity(24.0, "1/s", "pictures in a second of simulated time", ge=0.1, le=1000)
     width: int = Field(480, ge=16, le=8192, description="pixels")
     height: int = Field(480, ge=16, le=8192, description="pixels")
 
@@ -261,6 +261,9 @@ class Scene(_Config):
             "fluid.body_force": self.fluid.body_force,
             "look.light_direction": self.look.light_direction,
         }
+        light = self.look.light_direction
+        if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:
+            raise ValueError(f"look.light_direction is {list(light)}; its length must be from 1e-6 to 1e6")
         for i, source in enumerate(self.sources):
             a, b, _ = source.geometry()
             vectors |= {f"sources[{i}].velocity": source.velocity, f"sources[{i}] (its place)": a}
@@ -419,4 +422,5 @@ def bytes_needed(scene: Scene) -> int:
     if scene.fluid.viscosity or scene.fluid.smoke_diffusion or scene.fluid.heat_diffusion:
         words += 2 + 4 + 3 + 4  # the same again for diffusion
     words += 4 + 1  # the picture's optical volume and light
-    return int(4 * words * padded)
+    picture = 3 * scene.output.width * scene.output.height
+    return int(4 * (words * padded + picture)) + 2**20  # the rest: partial sums, scalars of the solvers

@@ -148,7 +148,7 @@ class Simulation:
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
         if fluid.confinement:
-            forces.add_confinement(grid, velocity, fluid.confinement, dt, self.state.scratch)
+            forces.add_confinement(grid, self.walls, velocity, fluid.confinement, dt, self.state.scratch)
         for name, coefficient in (("temperature", -fluid.expansion), ("smoke", fluid.smoke_weight)):
             if coefficient and name in self.state.carried:
                 scalar = self.state.carried[name].current

@@ -171,7 +171,8 @@ def test_reductions_are_right_and_give_the_same_bits_again(shape):
         family.sum_and_maximum(array, grid.n, partials, out)
         first = out.to_numpy()
         # Two-stage sums of positive values: the error grows with the length of a row and of the partials, not of all.
-        assert first[0] == pytest.approx(values.sum(dtype=np.float64), rel=3e-7)
+        # Measured 2e-7 with the loops of a CPU and 5e-7 with those of a GPU.
+        assert first[0] == pytest.approx(values.sum(dtype=np.float64), rel=1e-6)
         assert first[1] == values.max()
         for _ in range(3):
             family.sum_and_maximum(array, grid.n, partials, out)

@@ -94,6 +94,15 @@ def test_the_operator_is_minus_divergence_of_gradient(dim):
         np.testing.assert_allclose(found, apply_closed(p), rtol=0, atol=3e-6)
 
 
+@pytest.mark.vulkan_too
+def test_the_operator_kills_a_constant_bit_for_bit(dim):
+    """What rounding leaves of it would feed the null space: the differences must stay differences, fast-math or not."""
+    for shape in SHAPES[dim]:
+        operator = Operator(shape)
+        for value in (0.1, -7.3, 1 / 3, 1e20):
+            assert not operator(np.full(shape, value)).any()
+
+
 def is_symmetric(matrix):
     return np.abs(matrix - matrix.T).max() <= 1e-6 * np.abs(matrix).max()
 
@@ -229,7 +238,7 @@ def test_the_preconditioner_is_symmetric(shape, preconditioner):
     cycle = Cycle(shape, preconditioner)
     for seed in range(3):
         x, y = centred(random_scalar(shape, seed)), centred(random_scalar(shape, seed + 10))
-        assert asymmetry(cycle, x, y) < 1e-5  # f32; measured 3e-7
+        assert asymmetry(cycle, x, y) < 1e-6  # f32; measured 1e-7 at most
 
 
 @pytest.mark.parametrize("sweeps", [2, 3])
@@ -241,7 +250,7 @@ def test_the_preconditioner_is_symmetric_with_more_sweeps_and_held_walls(dim, sw
         cycle = Cycle(shape, sweeps=sweeps, sides=sides, first=first)
         known = cycle.arrays.get(cycle.solver.inv_diag) == 0
         x, y = (np.where(known, 0, random_scalar(shape, seed)) for seed in (1, 2))
-        assert asymmetry(cycle, x, y) < 1e-5
+        assert asymmetry(cycle, x, y) < 1e-6
 
 
 def test_the_symmetry_test_notices_sweeps_in_one_order(dim):
@@ -257,8 +266,8 @@ def test_the_symmetry_test_notices_sweeps_in_one_order(dim):
         return arrays.get(x)
 
     x, y = random_scalar(shape, 1), random_scalar(shape, 2)
-    assert asymmetry(lambda r: relaxed(r, (0, 1, 0, 1)), x, y) > 1e-3
-    assert asymmetry(lambda r: relaxed(r, (0, 1, 1, 0)), x, y) < 1e-5
+    assert asymmetry(lambda r: relaxed(r, (0, 1, 0, 1)), x, y) > 1e-4
+    assert asymmetry(lambda r: relaxed(r, (0, 1, 1, 0)), x, y) < 1e-6
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (5, 3, 3)], ids=str)
@@ -273,28 +282,37 @@ def test_the_v_cycle_is_positive(shape):
     assert values[0] > -1e-5
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (32, 32, 32), (33, 33), (31, 17, 45), (100, 37)], ids=str)
-def test_a_v_cycle_divides_the_residual(shape):
-    """The factor a cycle alone (no conjugate gradients) settles to: Basilisk has 0.10 in 2D and 0.13 in 3D."""
-    operator, cycle = Operator(shape), Cycle(shape)
+@pytest.mark.parametrize(
+    ("shape", "bound"),
+    [((64, 64), 0.35), ((32, 32, 32), 0.45), ((33, 33), 0.5), ((31, 17, 45), 0.62), ((100, 37), 0.5)],
+    ids=str,
+)
+def test_a_v_cycle_alone_converges(shape, bound):
+    """With one sweep a leg, the residual falls by 0.09 in the first cycle and by 0.33 (64²) to 0.58 in the twelfth.
+
+    An odd axis does not fit into whole coarse cells; conjugate gradients make up for it.
+    """
+    cycle = Cycle(shape)
     rhs = -divergence(random_velocity(shape))
     x, norms = np.zeros(shape), []
-    for _ in range(6):
+    for _ in range(12):
         norms.append(norm(rhs - apply_closed(x)))
         x = x + cycle(rhs - apply_closed(x))
     factors = np.array(norms[1:]) / norms[:-1]
-    assert operator.mask.all()
-    # Measured: 0.10 (64²), 0.21 (32³), 0.22 (33²), 0.39 (31x17x45), 0.25 (100x37), at most; halving fits badly where
-    # an odd axis leaves half a coarse cell outside of the box.
-    even = all(n % 8 == 0 for n in shape)
-    assert factors.max() < (0.25 if even else 0.45)
+    assert factors[0] < 0.12
+    assert factors.max() < bound  # measured 0.33, 0.42, 0.45, 0.58, 0.46
 
 
-def test_levels_halve_until_two_cells_are_left(dim):
-    shape = (37, 9, 1)[:dim]
+@pytest.mark.parametrize("shape", [(64, 64), (37, 9), (37, 9, 1), (7, 5, 6), (1, 1), (100, 3, 31), (33, 33, 33)], ids=str)
+def test_levels_halve_until_two_cells_are_left(shape):
     levels = Multigrid(Grid(shape, 0.5)).levels
-    assert [level.grid.shape[0] for level in levels] == [37, 19, 10, 5, 3, 2]
-    assert [level.grid.dx for level in levels] == [0.5 * 2**k for k in range(6)]
+    assert max(levels[-1].grid.shape) <= 2
+    for depth, (fine, coarse) in enumerate(zip(levels, levels[1:], strict=False), start=1):
+        assert max(fine.grid.shape) > 2
+        assert coarse.grid.dx == 2 * fine.grid.dx
+        for n, half, whole in zip(fine.grid.shape, coarse.grid.shape, shape, strict=True):
+            assert half in (max(n // 2, 1), (n + 1) // 2)
+            assert half == 1 or abs(half - whole / 2**depth) <= 0.5, "the coarse box is as long as the fine one"
 
 
 # Conjugate gradients
@@ -333,9 +351,8 @@ def test_the_pressure_is_that_of_the_cosine_transform(shape, preconditioner):
     rhs, exact = balanced(shape)
     pressure, result = Solver(shape, preconditioner)(rhs, tolerance=1e-6)
     assert result.status is Status.CONVERGED
-    # The error is the residual times the condition of the problem, (longest side)² at worst; measured 4e-5 for the
-    # diagonal on 100 x 37, 1e-5 for multigrid.
-    assert relative(centred(pressure), exact) < (2e-5 if preconditioner == "multigrid" else 2e-4)
+    # The error is the residual times the condition of the problem; measured 1e-5 for multigrid, 2.2e-5 for the diagonal.
+    assert relative(centred(pressure), exact) < (2e-5 if preconditioner == "multigrid" else 1e-4)
     # What it says of its residual is true.
     assert relative(apply_closed(pressure), rhs) == pytest.approx(result.relative_residual, rel=0.3, abs=3e-7)
 
@@ -345,7 +362,7 @@ def test_the_pressure_is_that_of_the_cosine_transform(shape, preconditioner):
 def test_multigrid_takes_few_iterations(shape):
     _, result = Solver(shape)(balanced(shape)[0], tolerance=1e-5)
     assert result.status is Status.CONVERGED
-    assert result.iterations <= 8  # measured 6 on all four; here and below
+    assert result.iterations <= 8  # measured 6, here and on the larger boxes below: 0.15 an iteration
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (256, 256), (512, 512)], ids=str)
@@ -357,7 +374,7 @@ def test_multigrid_takes_no_more_on_larger_boxes(shape):
 
 @pytest.mark.parametrize(
     ("shape", "measured"),
-    [((33, 33, 33), 9), ((100, 37), 7), ((31, 17, 45), 8), ((65, 65), 7), ((127, 3), 6), ((400, 400), 6)],
+    [((33, 33, 33), 8), ((100, 37), 6), ((31, 17, 45), 8), ((65, 65), 6), ((127, 3), 7), ((400, 400), 6)],
     ids=str,
 )
 def test_multigrid_takes_hardly_more_on_odd_sizes(shape, measured):
@@ -372,8 +389,8 @@ def test_a_white_right_hand_side_is_solved_too(dim):
     rhs = centred(random_scalar(shape))
     pressure, result = Solver(shape)(rhs, tolerance=1e-5)
     assert result.status is Status.CONVERGED
-    assert result.iterations <= (8 if dim == 2 else 13)  # measured 6 and 11
-    assert relative(centred(pressure), solve_closed(rhs)) < 1e-3
+    assert result.iterations <= (8 if dim == 2 else 11)  # measured 6 and 9
+    assert relative(centred(pressure), solve_closed(rhs)) < 2e-5  # measured 5e-6
 
 
 @preconditioners
@@ -398,7 +415,6 @@ def test_looking_less_often_gives_the_same_bits(dim, preconditioner):
         np.testing.assert_array_equal(seldom, often)
 
 
-@pytest.mark.vulkan_too
 @preconditioners
 def test_the_same_bits_every_time(dim, preconditioner):
     rhs, _ = balanced(SHAPES[dim][0])
@@ -590,7 +606,8 @@ def test_the_projection_is_orthogonal_and_idempotent(dim, preconditioner):
         lost = [a - b for a, b in zip(u, after, strict=True)]
         assert inner(after, after) + inner(lost, lost) == pytest.approx(inner(u, u), rel=1e-5)
         assert abs(inner(after, lost)) < 1e-5 * inner(u, u)
-        assert relative(project(after, preconditioner)[0], after) < 1e-5
+        again, _, _ = project(after, preconditioner)
+        assert norm([a - b for a, b in zip(again, after, strict=True)]) < 1e-5 * norm(u)
 
 
 def test_a_curl_passes_and_a_gradient_does_not(dim):

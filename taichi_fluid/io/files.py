@@ -21,39 +21,42 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
+        set_usual_permissions(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def set_usual_permissions(path: Path) -> None:
+    """Give a temporary file, which only its owner may read, the permissions of an ordinary one."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    os.chmod(path, 0o666 & ~mask)
 
 
 def require_writable(path: Path, what: str) -> None:
     """Raise OutputError, in one sentence, unless a file can be made at ``path``; makes nothing that stays."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise OutputError(f"{what} {str(path)!r} is a folder; it must be a file that can be written.")
-    require_writable_folder(path.parent, what)
+    _try_writing(path.parent, f"{what} {str(path)!r}", prefix=f".{path.stem}-", suffix=path.suffix)
 
 
 def require_writable_folder(folder: Path, what: str) -> None:
     """Raise OutputError, in one sentence, unless ``folder`` (or the nearest one above it) can be written into."""
+    _try_writing(folder, f"{what} {str(folder)!r}")
+
+
+def _try_writing(folder: Path, what: str, **name: str) -> None:
     existing = folder
-    while not existing.exists():
+    while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent
-    if not existing.is_dir():
-        raise OutputError(f"{what} {str(folder)!r} is not possible: {str(existing)!r} is a file, not a folder.")
+    if not os.path.isdir(existing):
+        raise OutputError(f"{what} is not possible: {str(existing)!r} is not a folder.")
     try:
-        with tempfile.NamedTemporaryFile(dir=existing):
+        with tempfile.NamedTemporaryFile(dir=existing, **name):
             pass
     except OSError as error:
-        raise OutputError(
-            f"{what} {str(folder)!r} cannot be written ({error.strerror}): choose a folder that can."
-        ) from None
+        raise OutputError(f"{what} cannot be written ({error.strerror}): choose another place.") from None
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:

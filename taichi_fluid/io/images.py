@@ -9,12 +9,17 @@ import numpy as np
 from .._ti import ti
 from .files import whole_file
 
+PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
+
 
 def write_png(path: Path, picture: np.ndarray) -> None:
     """Write ``(height, width, 3)`` bytes, first row on top, as PNG; whole or not at all."""
     with whole_file(path) as temporary:
         # Taichi's own encoder, which has the first axis to the right and the second one up.
         ti.tools.imwrite(np.ascontiguousarray(picture[::-1].transpose(1, 0, 2)), str(temporary))
+        # It does not say when the disk is full.
+        if temporary.read_bytes()[-12:] != PNG_END:
+            raise OSError(f"the picture {str(path)!r} could not be written whole; is the disk full?")
 
 
 def contact_sheet(pictures: Sequence[np.ndarray], columns: int = 3, gap: int = 4) -> np.ndarray:

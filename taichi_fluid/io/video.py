@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .files import OutputError
+from .files import OutputError, set_usual_permissions
 
 
 class VideoWriter:
@@ -33,10 +33,10 @@ class VideoWriter:
         self._width, self._height = width // 2 * 2, height // 2 * 2
         handle, self._temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
         os.close(handle)
-        os.chmod(self._temporary, 0o644)
+        set_usual_permissions(Path(self._temporary))
         self._container = av.open(self._temporary, "w", format="mp4", options={"movflags": "faststart"})
         try:
-            stream = self._container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
+            stream = self._container.add_stream("libx264", rate=Fraction(fps).limit_denominator(100_000))
         except Exception as error:
             self.discard()
             raise OutputError(
@@ -59,12 +59,17 @@ class VideoWriter:
         if not self.frames:
             self.discard()
             return
-        for packet in self._stream.encode():
-            self._container.mux(packet)
-        self._container.close()
-        os.replace(self._temporary, self.path)
+        try:
+            for packet in self._stream.encode():
+                self._container.mux(packet)
+            self._container.close()
+            os.replace(self._temporary, self.path)
+        finally:
+            Path(self._temporary).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Drop what was written."""
-        self._container.close()
-        Path(self._temporary).unlink(missing_ok=True)
+        try:
+            self._container.close()
+        finally:
+            Path(self._temporary).unlink(missing_ok=True)

@@ -21,7 +21,7 @@ def _slice_pixel(
     colour = ti.Vector([ti.f32(0.02), ti.f32(0.02), ti.f32(0.02)])
     if (q - inside).norm_sqr() < ti.f32(1e-6):
         value = (sample(values, 0, inside, n) - low) * inv_range
-        at = ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(colour_maps.ENTRIES - 1)
+        at = ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(colour_maps.ENTRIES - 1.0)
         entry = ti.min(ti.cast(at, ti.i32), colour_maps.ENTRIES - 2)
         fraction = at - ti.cast(entry, ti.f32)
         for channel in ti.static(range(3)):

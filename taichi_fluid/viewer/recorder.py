@@ -82,7 +82,6 @@ def record(simulation: Simulation, front: Recorder, console: Console | None = No
         NotFinite: if a quantity becomes NaN or infinite; the pictures so far are kept.
     """
     output = simulation.scene.output
-    renderer = Renderer(simulation)
     steps: list[Step] = []
     render_ms: list[float] = []
     console = Console(stderr=True) if console is None else console
@@ -94,6 +93,7 @@ def record(simulation: Simulation, front: Recorder, console: Console | None = No
     )
     divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
     try:
+        renderer = Renderer(simulation)
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
             task = progress.add_task(simulation.scene.name, total=output.frames, numbers="compiling kernels …")
             for _ in range(output.frames):

@@ -1,0 +1,165 @@
+"""The same on every backend and under every setting that a guest of ours may have given ``ti.init``.
+
+Each case runs in a process of its own, as Taichi has one program in a process.
+"""
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+ENVIRONMENT = {**os.environ, "TI_SKIP_VERSION_CHECK": "ON", "ENABLE_TAICHI_HEADER_PRINT": "0"}
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    """Run Python in the root of the repository."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+
+
+@functools.cache
+def vulkan_problem() -> str:
+    """Why Vulkan does not start here; empty if it does."""
+    done = run(
+        "-c",
+        "from taichi_fluid._ti import ti; ti.init(arch=ti.vulkan, enable_fallback=False, log_level=ti.ERROR)\n"
+        "a = ti.ndarray(ti.f32, 4); a.fill(1.0); print('sum', a.to_numpy().sum())",
+    )
+    return "" if done.returncode == 0 and "sum 4.0" in done.stdout else (done.stderr or done.stdout)[-500:]
+
+
+@pytest.fixture
+def vulkan() -> None:
+    """Skip where there is no driver; in CI, where one is installed, fail."""
+    if vulkan_problem():
+        message = "no Vulkan driver starts here (Debian and Ubuntu: apt-get install mesa-vulkan-drivers)"
+        if os.environ.get("CI"):
+            pytest.fail(f"{message}: {vulkan_problem()}")
+        pytest.skip(message)
+
+
+@pytest.fixture(scope="module")
+def step_of(tmp_path_factory):
+    """Fields after one step of a plume, by arch and options of ``ti.init``; each computed once."""
+    folder = tmp_path_factory.mktemp("steps")
+
+    @functools.cache
+    def compute(dim: int, arch: str, *options: str) -> dict[str, np.ndarray]:
+        out = folder / ("_".join([str(dim), arch, *options]) + ".npz")
+        done = run(str(HERE / "one_step.py"), str(out), str(dim), arch, *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with np.load(out) as fields:
+            return dict(fields)
+
+    return compute
+
+
+def largest_difference(found, expected) -> dict[str, float]:
+    """Largest difference of each field relative to its largest value; a NaN counts as infinite."""
+    out = {}
+    for name, values in expected.items():
+        difference = np.abs(found[name] - values).max() / np.abs(values).max()
+        out[name] = float(difference) if np.isfinite(difference) else np.inf
+    return out
+
+
+def test_vulkan_passes_the_marked_tests(vulkan):
+    """Everything marked ``vulkan_too``, with no test left out."""
+    done = run(
+        "-m", "pytest", "-q", "-m", "vulkan_too", "-p", "no:cacheprovider", "-W", "ignore", str(HERE),
+        TI_TEST_ARCH="vulkan",
+    )  # fmt: skip
+    summary = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    passed = re.search(r"(\d+) passed", summary)
+    assert passed, summary
+    assert int(passed[1]) > 100, summary
+    assert "skipped" not in summary, summary
+    assert "failed" not in summary, summary
+
+
+def test_vulkan_and_cpu_agree_after_one_step(vulkan, step_of, dim):
+    differences = largest_difference(step_of(dim, "vulkan"), step_of(dim, "cpu"))
+    # f32 on both; what differs is the order of sums and the rounding of square roots and divisions.
+    assert max(differences.values()) <= 5e-6, differences
+
+
+@pytest.mark.parametrize("options", [("default_fp=f64",), ("default_ip=i64",), ("debug=True",)], ids=lambda o: o[0])
+def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, options):
+    """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index."""
+    differences = largest_difference(step_of(dim, "cpu", *options), step_of(dim, "cpu"))
+    # Measured 1.2e-6 (velocity, debug): with debug or another type of literals LLVM orders the sums otherwise.
+    assert max(differences.values()) <= 3e-6, differences
+
+
+def test_the_comparison_notices_a_hundred_thousandth(step_of):
+    """Sabotage: fields scaled by 1.00001, and a NaN, fail."""
+    fields = step_of(2, "cpu")
+    off = {name: values * 1.00001 for name, values in fields.items()}
+    assert max(largest_difference(off, fields).values()) > 5e-6
+    assert largest_difference({**fields, "smoke": fields["smoke"] * np.nan}, fields)["smoke"] == np.inf
+
+
+def test_a_simulation_from_before_a_new_start_says_so():
+    """Using its arrays would end the process or read freed memory."""
+    done = run(
+        "-c",
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from scenes_for_tests import plume\n"
+        "from taichi_fluid._ti import ti\n"
+        "from taichi_fluid.simulation import Simulation\n"
+        "start = lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR)\n"
+        "start(); old = Simulation(plume(2, 8)); old.step()\n"
+        "for again in (start, ti.reset):\n"
+        "    again()\n"
+        "    for use in (old.step, lambda: old.advance(0.1), lambda: old.to_numpy('smoke'), old.check,\n"
+        "                lambda: old.diagnostics.integral(old.state.pressure)):\n"
+        "        try: use(); print('went through')\n"
+        "        except RuntimeError as error: print('refused', 're-initialised' in str(error))\n"
+        "start(); new = Simulation(plume(2, 8)); new.step(); print('a new one works')\n",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("refused True") == 10, done.stdout
+    assert "a new one works" in done.stdout
+
+
+def test_diagnostics_from_before_a_new_start_say_so():
+    """Those that write a picture too: the renderer calls them."""
+    done = run(
+        "-c",
+        "from taichi_fluid._ti import ti\n"
+        "from taichi_fluid.diagnostics import Diagnostics\n"
+        "from taichi_fluid.grid import Grid\n"
+        "start = lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR)\n"
+        "start(); grid = Grid((4, 4), 1.0); measure = Diagnostics(grid); u, a = grid.velocity(), grid.array()\n"
+        "start()\n"
+        "for use in (lambda: measure.largest_magnitude(a), lambda: measure.integral(a), lambda: measure.divergence(u),\n"
+        "            lambda: measure.kinetic_energy(u), lambda: measure.compute_speed(u, a),\n"
+        "            lambda: measure.compute_divergence(u, a), lambda: measure.compute_vorticity(u, a)):\n"
+        "    try: use(); print('went through')\n"
+        "    except RuntimeError as error: print('refused', 're-initialised' in str(error))\n",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("refused True") == 7, done.stdout
+
+
+def test_a_simulation_before_taichi_runs_says_what_to_call():
+    done = run(
+        "-c",
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from scenes_for_tests import plume\n"
+        "from taichi_fluid.simulation import Simulation\n"
+        "try: Simulation(plume(2, 8))\n"
+        "except RuntimeError as error: print(error)\n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ti.init" in done.stdout

@@ -1,0 +1,59 @@
+"""Every demo and the README's own example run, tiny and headless, and their physical checks pass."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DEMOS = sorted((ROOT / "demos").glob("*.py"))
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TI_SKIP_VERSION_CHECK": "ON"}
+    environment.pop("DISPLAY", None)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("demo", DEMOS, ids=lambda path: path.stem)
+def test_demo_runs_and_its_check_passes(demo, tmp_path):
+    done = run([str(demo), "cpu", "16", "0.6"], tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    picture = tmp_path / done.stdout.splitlines()[-1]
+    assert picture.stat().st_size > 1000, "the last line printed names a picture"
+
+
+@pytest.mark.parametrize("demo", DEMOS, ids=lambda path: path.stem)
+def test_demo_is_short_ends_in_a_check_and_uses_public_names(demo):
+    text = demo.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    assert ast.get_docstring(ast.parse(text))
+    assert re.search(r"^    assert ", text, re.MULTILINE), "a demo ends in a physical check"
+    assert not re.search(r"\._\w", text), "a demo uses public names only"
+
+
+def test_a_demo_whose_physics_is_wrong_fails(tmp_path):
+    """The check can fail: with gravity upside down hot smoke sinks."""
+    text = (ROOT / "demos" / "plume.py").read_text(encoding="utf-8")
+    changed = text.replace('{"domain.resolution": resolution}', '{"domain.resolution": resolution, "fluid.gravity": [0.0, 9.81, 0.0]}')
+    assert changed != text
+    (tmp_path / "upside_down.py").write_text(changed, encoding="utf-8")
+    done = run([str(tmp_path / "upside_down.py"), "cpu", "16", "2.0"], tmp_path)
+    assert done.returncode == 1
+    assert "hot smoke must rise" in done.stderr
+
+
+def test_readme_example_runs(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert block
+    tiny = block[1].replace("ti.gpu", "ti.cpu").replace('tf.preset("plume")', 'tf.preset("plume").with_values({"domain.resolution": 16})')
+    (tmp_path / "example.py").write_text(tiny, encoding="utf-8")
+    done = run(["example.py"], tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]

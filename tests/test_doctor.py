@@ -1,0 +1,222 @@
+"""The doctor: does it see what is right, what is wrong, and what does not start."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from reference import table
+
+from taichi_fluid import cli, doctor
+from taichi_fluid.advection import Trace
+
+KINDS = [(dim, preconditioner) for dim in (2, 3) for preconditioner in ("multigrid", "diagonal")]
+NO_CUDA = {"CUDA_VISIBLE_DEVICES": "-1"}
+"""Hides every CUDA device there may be."""
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize(("dim", "preconditioner"), KINDS)
+def test_normoyle_is_as_printed(dim, preconditioner):
+    """The numbers of the page, cell order (0,0), (0,1), (1,0), (1,1); its own list has x fastest."""
+    found = doctor.normoyle(dim, preconditioner)
+    u, v = np.zeros((3, 2)), np.zeros((2, 3))
+    u[1, 0], u[1, 1], v[0, 1], v[1, 1] = -0.225, 0.225, 0.225, -0.225
+    advected = np.zeros((2, 3))
+    advected[0, 1] = 0.9
+    expected = {
+        "advected": advected, "u": u, "v": v,
+        "rhs": np.array([[-9.0, 9.0], [0.0, 0.0]]), "pressure": np.array([[-3.375, 3.375], [-1.125, 1.125]]),
+    }  # fmt: skip
+    assert set(found) == {*expected, *(["w"] if dim == 3 else [])}
+    for name, values in expected.items():
+        # A handful of f32 operations, each good to 6e-8; the sums of the solver a few more.
+        np.testing.assert_allclose(found[name], values.ravel(), rtol=0, atol=1e-6 * np.abs(values).max(), err_msg=name)
+    if dim == 3:
+        assert found["w"] == [0.0] * 8, "nothing moves along the third axis, exactly"
+
+
+@pytest.mark.parametrize(
+    # One step of 0.1 s over a velocity that falls from 1 to 0 in one cell, by hand.
+    ("trace", "by_hand"), [(Trace.EULER, 0.9), (Trace.RK2, 0.905), (Trace.RK3, 0.904833)]
+)  # fmt: skip
+def test_each_trace_carries_what_it_should(dim, trace, by_hand):
+    advected = doctor.normoyle(dim, "multigrid", trace)["advected"]
+    assert advected[1] == pytest.approx(by_hand, abs=5e-7), "six printed digits"
+    assert np.count_nonzero(advected) == 1
+
+
+def test_the_printed_numbers_are_those_of_the_reference_table():
+    """``refdata/normoyle_2x2x1.csv`` holds them by name."""
+    text = " ".join(" ".join(row) for row in table("normoyle_2x2x1.csv"))
+    for values in doctor.PRINTED.values():
+        for value in values:
+            assert f"{value:g}" in text or value == 0
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize(("dim", "preconditioner"), KINDS)
+def test_the_error_is_that_of_f32(dim, preconditioner):
+    assert doctor.normoyle_error(dim, preconditioner) <= doctor.TOLERANCE
+
+
+@pytest.mark.parametrize("name", sorted(doctor.PRINTED))
+def test_a_wrong_number_is_noticed(dim, monkeypatch, name):
+    wrong = list(doctor.PRINTED[name])
+    place = int(np.argmax(np.abs(wrong)))
+    wrong[place] *= 1 + 1e-4
+    monkeypatch.setitem(doctor.PRINTED, name, wrong)
+    assert doctor.normoyle_error(dim, "multigrid") > 10 * doctor.TOLERANCE
+
+
+@pytest.mark.parametrize("trace", list(Trace))
+def test_a_wrong_trace_is_noticed(dim, monkeypatch, trace):
+    monkeypatch.setitem(doctor.ADVECTED, trace, doctor.ADVECTED[trace] + 1e-4)
+    assert doctor.normoyle_error(dim, "multigrid") > 10 * doctor.TOLERANCE
+
+
+def test_a_nan_is_noticed(monkeypatch):
+    """``max`` of Python may drop a NaN; the doctor must not call it right."""
+    real = doctor.normoyle
+
+    def spoilt(*arguments):
+        return {name: [float("nan")] * len(values) for name, values in real(*arguments).items()}
+
+    monkeypatch.setattr(doctor, "normoyle", spoilt)
+    assert not doctor.normoyle_error(2, "multigrid") <= doctor.TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["rhs", "pressure", "u", "v", "w", "advected"])
+def test_a_nan_in_one_quantity_is_noticed(monkeypatch, name):
+    real = doctor.normoyle
+
+    def spoilt(*arguments):
+        found = real(*arguments)
+        return {**found, name: [float("nan")] * len(found[name])}
+
+    monkeypatch.setattr(doctor, "normoyle", spoilt)
+    assert not doctor.normoyle_error(3, "multigrid") <= doctor.TOLERANCE
+
+
+# In a process of its own
+
+
+@pytest.fixture(scope="module")
+def cpu():
+    return doctor.examine("cpu")
+
+
+def test_the_cpu_is_right_and_has_a_name(cpu):
+    assert cpu["starts"] is True
+    assert cpu["right"] is True
+    assert 0 <= cpu["error"] <= doctor.TOLERANCE
+    assert "threads" in cpu["device"]
+    assert cpu["note"] == ""
+    assert json.loads(json.dumps(cpu, allow_nan=False)) == cpu
+
+
+def test_an_arch_without_its_device_is_reported_and_raises_nothing(monkeypatch):
+    for key, value in NO_CUDA.items():
+        monkeypatch.setenv(key, value)
+    finding = doctor.examine("cuda")
+    assert (finding["starts"], finding["right"], finding["error"]) == (False, None, None)
+    assert len(finding["note"]) > 10
+    assert "\n" not in finding["note"]
+
+
+def test_an_arch_of_another_system_is_reported_without_trying(monkeypatch):
+    monkeypatch.setattr(subprocess, "run", None)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert "macOS" in doctor.examine("metal")["note"]
+    assert "display" in doctor.examine("opengl")["note"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "ended the process"),
+        ("raise ImportError('libX11.so.6: cannot open shared object file')", "libX11"),
+        ("print('a driver says hello'); raise SystemExit(3)", "does not start"),
+    ],
+)
+def test_a_driver_that_ends_the_process_ends_only_that_one(tmp_path, monkeypatch, source, words):
+    """A package called taichi that behaves as a bad driver does."""
+    (tmp_path / "taichi").mkdir()
+    (tmp_path / "taichi" / "__init__.py").write_text(source)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
+    finding = doctor.examine("vulkan")
+    assert (finding["starts"], finding["right"]) == (False, None)
+    assert words in finding["note"]
+    assert "\n" not in finding["note"]
+
+
+def test_a_backend_that_never_answers_is_given_up(monkeypatch):
+    def late(*arguments, **options):
+        raise subprocess.TimeoutExpired(arguments[0], options["timeout"])
+
+    monkeypatch.setattr(subprocess, "run", late)
+    assert "did not answer" in doctor.examine("vulkan")["note"]
+
+
+SPOILT = """
+import runpy
+from taichi_fluid.pressure.projection import Projection
+project = Projection.project
+def spoil(self, velocity, *arguments, **options):
+    result = project(self, velocity, *arguments, **options)
+    velocity.fill(float("nan"))
+    return result
+Projection.project = spoil
+runpy.run_module("taichi_fluid.doctor", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_a_backend_that_computes_nan_is_wrong_and_fits_into_json(monkeypatch):
+    """As a broken driver may: the velocity is NaN after the projection."""
+    run = subprocess.run
+
+    def run_spoilt(command, **options):
+        return run([sys.executable, "-c", SPOILT, *command[3:]], **options)
+
+    monkeypatch.setattr(subprocess, "run", run_spoilt)
+    finding = doctor.examine("cpu")
+    assert finding["starts"] is True, finding["note"]
+    assert finding["right"] is False
+    json.dumps(finding, allow_nan=False)
+
+
+# The command
+
+
+RIGHT = {"arch": "cpu", "starts": True, "right": True, "error": 1e-7, "device": "a processor", "note": ""}
+WRONG = {**RIGHT, "right": False, "error": 0.5}
+ABSENT = {**RIGHT, "starts": False, "right": None, "error": None, "device": "", "note": "no driver"}
+
+
+def run_doctor(monkeypatch, tmp_path, findings) -> int:
+    """Exit status of the command for made-up findings, arch by arch; the last one for all that remain."""
+    queue = list(findings)
+    monkeypatch.setattr(doctor, "examine", lambda arch: {**(queue.pop(0) if len(queue) > 1 else queue[0]), "arch": arch})
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["doctor", "--json", str(tmp_path / "findings.json")])
+    return caught.value.code or 0
+
+
+@pytest.mark.parametrize(
+    ("findings", "status"),
+    [([RIGHT, ABSENT], 0), ([RIGHT, WRONG, ABSENT], 1), ([ABSENT], 1), ([RIGHT], 0)],
+    ids=["one right", "one wrong", "none starts", "all right"],
+)
+def test_the_status_says_whether_what_starts_is_right(monkeypatch, tmp_path, capsys, findings, status):
+    assert run_doctor(monkeypatch, tmp_path, findings) == status
+    printed = capsys.readouterr().out
+    written = json.loads((tmp_path / "findings.json").read_text())["backends"]
+    assert [finding["arch"] for finding in written] == ["cuda", "vulkan", "metal", "opengl", "cpu"]
+    for finding in written:
+        assert finding["arch"] in printed
+    assert ("WRONG" in printed) == (WRONG in findings)
+    assert os.listdir(tmp_path) == ["findings.json"]

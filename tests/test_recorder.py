@@ -1,0 +1,226 @@
+"""The headless front: what stands on the disk after a run that ends, breaks off or is broken off."""
+
+import math
+import os
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from rich.console import Console
+
+from taichi_fluid._ti import ti
+from taichi_fluid.io.outputs import Outputs
+from taichi_fluid.render.renderer import Renderer
+from taichi_fluid.scene import Scene, bytes_needed, preset
+from taichi_fluid.simulation import NotFinite, Simulation, Stage
+from taichi_fluid.viewer.recorder import Recorder, record
+
+SILENT = {"file": open(os.devnull, "w"), "stderr": False}  # noqa: SIM115 - as long as the tests
+
+
+def tiny(frames=3, **changes) -> Scene:
+    """A plume in 2D of 12 x 16 cells, as many steps as frames while it is slow."""
+    small = {"domain.resolution": 16, "output.frames": frames, "output.width": 32, "output.height": 48}
+    return preset("plume2d").with_values({**small, **changes})
+
+
+def recorder_of(scene: Scene, out: Path | None) -> Recorder:
+    output = scene.output
+    return Recorder(Outputs.plan(out, scene.name), output.frames, output.width, output.height, output.fps)
+
+
+def pictures_in(path: Path) -> list[np.ndarray]:
+    """Every picture of a video or an image file, first row on top."""
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def run(scene: Scene, out: Path, prepare=lambda simulation: None):
+    """Record a scene; what ``record`` returned, and what the recorder says it has written."""
+    simulation = Simulation(scene)
+    prepare(simulation)
+    recorder = recorder_of(scene, out)
+    return record(simulation, recorder, Console(**SILENT)), recorder.written
+
+
+def break_at(step: int, action):
+    """Something that happens in a stage of its own in the given step, counted from 1."""
+
+    def stage(simulation, dt):
+        if simulation.steps + 1 == step:
+            action(simulation)
+
+    return lambda simulation: simulation.stages.append(Stage("accident", stage))
+
+
+def test_a_run_ends_with_a_video_and_a_poster(tmp_path):
+    scene = tiny()
+    numbers, written = run(scene, tmp_path / "a.mp4")
+    assert written == [tmp_path / "a.mp4", tmp_path / "a.png"]
+    assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]
+    assert numbers["outputs"] == [str(path) for path in written]
+    assert [picture.shape for picture in pictures_in(tmp_path / "a.mp4")] == [(48, 32, 3)] * 3
+    # Three pictures of half the size side by side, 4 pixels apart.
+    assert pictures_in(tmp_path / "a.png")[0].shape == (24, 3 * 16 + 2 * 4, 3)
+
+
+def test_the_pictures_in_a_folder_are_those_that_were_rendered(tmp_path):
+    scene = tiny(frames=2)
+    _, written = run(scene, tmp_path / "frames")
+    assert [path.name for path in written] == ["frame_00000.png", "frame_00001.png", "poster.png"]
+    assert sorted(os.listdir(tmp_path / "frames")) == sorted(path.name for path in written)
+    simulation = Simulation(scene)
+    renderer = Renderer(simulation)
+    for path in written[:2]:
+        simulation.advance(1 / scene.output.fps)
+        # Rows of pixels the right way up, to the bit: the run is deterministic.
+        np.testing.assert_array_equal(pictures_in(path)[0], renderer.render())
+
+
+@pytest.mark.parametrize(("frames", "sheet"), [(1, (24, 16)), (2, (24, 36)), (5, (52, 56)), (7, (52, 56)), (20, (52, 56))])
+def test_the_poster_shows_up_to_six_pictures_from_first_to_last(tmp_path, frames, sheet):
+    recorder = recorder_of(tiny(frames), tmp_path)
+    for i in range(frames):
+        recorder.show(np.full((48, 32, 3), 10 + 10 * i, np.uint8))
+    recorder.finish()
+    poster = pictures_in(tmp_path / "poster.png")[0]
+    assert poster.shape[:2] == sheet
+    shown = [poster[top, left, 0] for top in range(0, sheet[0], 28) for left in range(0, sheet[1], 20)][: min(frames, 6)]
+    assert shown == sorted(set(shown)), "each another picture, in order of time"
+    assert shown[-1] == 10 * frames, "the last one is there"
+
+
+def test_a_recorder_that_was_shown_nothing_leaves_nothing(tmp_path):
+    for out in (tmp_path / "a.mp4", tmp_path / "frames"):
+        assert recorder_of(tiny(), out).finish() == []
+    assert [name for name in os.listdir(tmp_path) if name != "frames"] == []
+
+
+@pytest.mark.parametrize("quantity", ["velocity", "smoke", "temperature"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("out", ["a.mp4", "frames"])
+def test_a_run_that_turns_non_finite_stops_and_keeps_its_pictures(tmp_path, quantity, bad, out):
+    """One bad cell, after the last stage of the third step."""
+
+    def spoil(simulation):
+        array = {q.name: q for q in simulation.state.quantities()}[quantity].current
+        values = array.to_numpy()
+        # Not a wall, where velocities are set anew.
+        values[simulation.grid.strides[0] * 6 + 8] = bad
+        array.from_numpy(values)
+
+    with pytest.raises(NotFinite, match=rf"{quantity} is not finite after step 3 ") as caught:
+        run(tiny(frames=6), tmp_path / out, break_at(3, spoil))
+    assert "\n" not in str(caught.value)
+    if out == "frames":
+        assert sorted(os.listdir(tmp_path / out)) == ["frame_00000.png", "frame_00001.png", "poster.png"]
+        assert len({picture.tobytes() for path in (tmp_path / out).iterdir() for picture in pictures_in(path)}) == 3
+    else:
+        assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]
+        assert len(pictures_in(tmp_path / "a.mp4")) == 2
+
+
+def test_a_bad_value_before_the_projection_is_noticed_too(tmp_path):
+    """The solver sees it first, and may stop early: the quantity and the step are named all the same."""
+
+    def spoil(simulation, dt):
+        if simulation.steps == 2:
+            simulation.state.velocity.current[simulation.grid.strides[0] * 6 + 8] = math.nan
+
+    def prepare(simulation):
+        names = [stage.name for stage in simulation.stages]
+        simulation.stages.insert(names.index("project"), Stage("accident", spoil))
+
+    with pytest.raises(NotFinite, match=r"velocity is not finite after step 3 "):
+        run(tiny(frames=6), tmp_path / "a.mp4", prepare)
+    assert len(pictures_in(tmp_path / "a.mp4")) == 2
+
+
+def test_the_last_picture_is_checked_as_well(tmp_path):
+    with pytest.raises(NotFinite, match="after step 3 "):
+        run(tiny(frames=3), tmp_path / "a.mp4", break_at(3, lambda s: s.state.velocity.current.fill(math.inf)))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
+def test_whatever_breaks_a_run_off_its_pictures_are_kept(tmp_path, error):
+    def fail(simulation):
+        raise error
+
+    with pytest.raises(error):
+        run(tiny(frames=6), tmp_path / "a.mp4", break_at(4, fail))
+    assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]
+    assert len(pictures_in(tmp_path / "a.mp4")) == 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
+def test_what_breaks_before_the_first_picture_leaves_nothing(tmp_path, monkeypatch, error):
+    """A renderer that cannot be built (a picture too large for the device, a key pressed while it compiles)."""
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("taichi_fluid.viewer.recorder.Renderer", fail)
+    with pytest.raises(error):
+        run(tiny(), tmp_path / "a.mp4")
+    assert os.listdir(tmp_path) == []
+
+
+def test_numbers_of_a_run_are_those_of_its_steps(tmp_path):
+    simulation = Simulation(tiny(frames=4))
+    numbers = record(simulation, recorder_of(simulation.scene, tmp_path / "a.mp4"), Console(**SILENT))
+    assert numbers["steps"] == simulation.steps
+    assert numbers["frames"] == 4
+    assert numbers["simulated_seconds"] == pytest.approx(4 / 24, rel=1e-12)
+    assert numbers["resolution"] == [12, 16]
+    assert list(numbers["stages"]) == [stage.name for stage in simulation.stages]
+    smoke = simulation.state.carried["smoke"].current
+    # A sum in f32 and one in f64 of a hundred numbers.
+    expected = simulation.to_numpy("smoke").astype(float).sum() * simulation.grid.cell_volume
+    assert numbers["smoke_mass"] == pytest.approx(expected, rel=1e-5)
+    assert numbers["smoke_mass"] == simulation.diagnostics.integral(smoke)
+    velocity = simulation.state.velocity.current
+    scale = simulation.grid.dx / simulation.diagnostics.largest_magnitude(velocity)
+    assert numbers["divergence"]["max"] == pytest.approx(simulation.diagnostics.divergence(velocity).max * scale)
+    assert numbers["ms_per_step"] >= max(numbers["stages"].values())
+
+
+def test_a_stage_of_ones_own_is_timed_with_the_others(tmp_path):
+    numbers, _ = run(tiny(), tmp_path / "a.mp4", break_at(99, None))
+    assert "accident" in numbers["stages"]
+
+
+def test_a_box_at_rest_has_numbers_too(tmp_path):
+    """No sources, no motion: nothing to divide by."""
+    numbers, _ = run(tiny(**{"sources": []}), tmp_path / "a.mp4")
+    assert numbers["divergence"] == {"max": 0.0, "rms": 0.0}
+    assert numbers["smoke_mass"] == 0.0
+    assert math.isfinite(numbers["pressure"]["relative_residual"])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("plume", {}),
+        ("plume", {"fluid.viscosity": 1e-3}),
+        ("plume", {"domain.size": [4.0, 1.0, 4.0], "domain.resolution": 48}),
+        ("plume", {"solver.pressure": "cg"}),
+        ("jets", {}),
+        ("plume2d", {"domain.resolution": 200}),
+        ("plume2d", {"domain.resolution": 200, "fluid.smoke_diffusion": 1e-3}),
+        ("plume", {"output.width": 1024, "output.height": 1024}),
+    ],
+    ids=str,
+)
+def test_memory_is_estimated_from_above(monkeypatch, name, changes):
+    """Every array of a simulation and its renderer is counted as it is made."""
+    small = {"domain.resolution": 32, "output.width": 16, "output.height": 16}
+    scene = preset(name).with_values({**small, **changes})
+    taken, make = [], ti.ndarray
+    monkeypatch.setattr(ti, "ndarray", lambda dtype, shape, **more: taken.append(np.prod(shape)) or make(dtype, shape, **more))
+    simulation = Simulation(scene)
+    renderer = Renderer(simulation)
+    simulation.step(0.01)
+    renderer.render()
+    assert 4 * sum(taken) <= bytes_needed(scene)
+    assert 4 * sum(taken) > 0.5 * bytes_needed(scene), "an estimate, no exaggeration"

@@ -1,0 +1,204 @@
+"""Rules of the house, read off the source: who may import whom, and what breaks or slows down kernels."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
+FILES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+ORDER = [
+    ["_ti"],
+    ["backend", "scene"],
+    ["kernels"],
+    ["grid"],
+    ["operators"],
+    ["pressure.poisson"],
+    ["boundary"],
+    ["pressure"],
+    ["advection", "diffusion", "forces", "sources", "combustion"],
+    ["state"],
+    ["diagnostics"],
+    ["simulation"],
+    ["render"],
+    ["io"],
+    ["viewer"],
+    ["bench", "doctor"],
+    ["cli", "__main__"],
+]
+"""Rooms from the ground up: a room imports from its own floor and from those below."""
+
+FLOORS = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
+
+
+def name_of(path: Path) -> str:
+    """Dotted name below the package; a package's ``__init__`` has the name of its folder."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def floor_of(module: str) -> int | None:
+    """Floor of the room that a module belongs to; the package itself stands above all."""
+    if not module:
+        return len(ORDER)
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        floor = FLOORS.get(".".join(parts[:length]))
+        if floor is not None:
+            return floor
+    return None
+
+
+def imported_by(tree: ast.AST, module: str, is_package: bool) -> set[str]:
+    """Dotted names below the package that a module imports, also inside functions."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("taichi_fluid.")}
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
+            parts = module.split(".") if module else []
+            parts = parts[: len(parts) - (node.level - is_package)]
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+        elif node.module and node.module.split(".")[0] == "taichi_fluid":
+            base = node.module.partition(".")[2]
+        else:
+            continue
+        for alias in node.names:
+            inner = f"{base}.{alias.name}".strip(".")
+            is_module = (PACKAGE / f"{inner.replace('.', '/')}.py").exists() or (PACKAGE / inner.replace(".", "/")).is_dir()
+            found.add(inner if is_module else base)
+    return found - {""}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_room_imports_only_from_rooms_below(path):
+    module = name_of(path)
+    floor = floor_of(module)
+    assert floor is not None, f"{module} has no room: add it to ORDER in {Path(__file__).name}"
+    for other in imported_by(parsed(path), module, path.name == "__init__.py"):
+        below = floor_of(other)
+        assert below is not None, f"{module} imports {other}, which has no room"
+        assert below <= floor, f"{module} (floor {floor}) imports {other} (floor {below})"
+
+
+def test_the_room_rule_notices_an_import_from_above():
+    """Sabotage: what ``operators`` must not do, written in three ways."""
+    for source in (
+        "from ..simulation import Simulation",
+        "def f():\n    from taichi_fluid.viewer import window",
+        "import taichi_fluid.cli",
+    ):
+        others = imported_by(ast.parse(source), "operators.differences", False)
+        assert others
+        assert all(floor_of(other) > FLOORS["operators"] for other in others)
+    assert imported_by(ast.parse("from .._ti import ti"), "operators.noise", False) == {"_ti"}
+    assert imported_by(ast.parse("from . import forces"), "simulation", False) == {"forces"}
+
+
+def uses_kernels(tree: ast.AST) -> bool:
+    return any(is_taichi_function(node) for node in ast.walk(tree))
+
+
+def is_taichi_function(node: ast.AST) -> bool:
+    """Whether it is a function with @ti.func or @ti.kernel."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    return any(isinstance(d, ast.Attribute) and d.attr in ("func", "kernel") for d in node.decorator_list)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_string_annotations_where_kernels_are(path):
+    """``from __future__ import annotations`` makes every kernel argument a string that Taichi cannot read."""
+    tree = parsed(path)
+    if uses_kernels(tree):
+        for node in ast.walk(tree):
+            assert not (isinstance(node, ast.ImportFrom) and node.module == "__future__"), path
+
+
+def calls_of(tree: ast.AST) -> set[str]:
+    """Names of what is called on ``ti``."""
+    return {
+        node.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in ("ti", "taichi")
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_the_backend_room_starts_taichi(path):
+    """A library that calls ``ti.init`` frees every array of the program it is a guest of.
+
+    The doctor does it in a process of its own for every arch.
+    """
+    if name_of(path) not in ("backend", "doctor"):
+        assert not calls_of(parsed(path)) & {"init", "reset"}, path
+
+
+def array_parameters(function: ast.FunctionDef) -> set[str]:
+    """Parameters that may be arrays: annotated ``ti.template()`` or ``Array``."""
+    names = set()
+    for argument in function.args.args:
+        text = ast.unparse(argument.annotation) if argument.annotation else ""
+        if text in ("ti.template()", "Array") or text.endswith(".Array"):
+            names.add(argument.arg)
+    return names
+
+
+def atomics_in(tree: ast.AST) -> list[str]:
+    """``a[…] += x`` on an array: in Taichi an atomic, ten times as slow on a CPU, and unordered."""
+    found = []
+    for function in filter(is_taichi_function, ast.walk(tree)):
+        arrays = array_parameters(function)
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.AugAssign)
+                and isinstance(node.target, ast.Subscript)
+                and isinstance(node.target.value, ast.Name)
+                and node.target.value.id in arrays
+            ):
+                found.append(f"{function.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_atomic_hides_in_an_augmented_assignment(path):
+    assert not atomics_in(parsed(path))
+
+
+def test_the_atomic_rule_notices_one():
+    """Sabotage; and vectors, which are local, are left alone."""
+    bad = "@ti.func\ndef f(c, a: ti.template()):\n    for k in range(2):\n        a[c + k] += 1.0"
+    good = "@ti.func\ndef f(c, a: ti.template()):\n    v = ti.Vector([0.0])\n    v[0] += a[c]\n    a[c] = a[c] + v[0]"
+    assert len(atomics_in(ast.parse(bad))) == 1
+    assert len(atomics_in(ast.parse(bad.replace("ti.template()", "Array").replace("ti.func", "ti.kernel")))) == 1
+    assert not atomics_in(ast.parse(good))
+
+
+def test_importing_the_package_starts_no_backend_and_no_window():
+    """And the scene alone does not even import Taichi, so that bad input is refused at once."""
+    code = (
+        "import sys\n"
+        "import taichi_fluid, taichi_fluid.scene\n"
+        "assert 'taichi' not in sys.modules, 'a scene needs no Taichi'\n"
+        "import taichi_fluid.simulation\n"
+        "from taichi.lang import impl\n"
+        "assert impl.get_runtime().prog is None, 'importing started a backend'\n"
+        "print('quiet')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "quiet", "importing prints nothing"
