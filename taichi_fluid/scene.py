@@ -25,11 +25,16 @@ class SceneError(ValueError):
     """A scene that cannot be; the message names the thing, its value and what is allowed, in one sentence."""
 
 
-def _quantity(default: float, unit: str, description: str, **limits: float) -> Any:
+def _quantity(default: Any, unit: str, description: str, **limits: float) -> Any:
     return Field(default, description=description, json_schema_extra={"unit": unit}, **limits)
 
 
-Vector = Annotated[tuple[float, ...], Field(strict=False, min_length=2, max_length=3)]
+Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
+Vector = Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=2, max_length=3)]
+Edge = Annotated[float, Field(ge=1e-4, le=1e6)]
+Edges = Annotated[tuple[Edge, ...], Field(strict=False, min_length=2, max_length=3)]
+Limit = Annotated[float, Field(ge=-1e30, le=1e30)]
+Rate = Annotated[float, Field(ge=-1e4, le=1e4)]
 Colour = Annotated[
     tuple[
         Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]
@@ -47,7 +52,7 @@ class _Config(BaseModel):
 class Domain(_Config):
     """The box and its cells."""
 
-    size: Vector = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
+    size: Edges = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
     resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge")
     boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | Side = Field(
         "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
@@ -72,8 +77,6 @@ class Domain(_Config):
 
     @model_validator(mode="after")
     def _check(self):
-        if min(self.size) <= 0:
-            raise ValueError(f"size is {list(self.size)}; every edge must be a positive number of metres")
         if len(self.sides) != len(self.size):
             raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
         return self
@@ -98,14 +101,14 @@ class Fluid(_Config):
 class _Source(_Config):
     smoke: float = _quantity(0.0, "1/s", "smoke added each second", ge=-1e4, le=1e4)
     temperature: float = _quantity(0.0, "K/s", "heating rate", ge=-1e6, le=1e6)
-    dye: Annotated[tuple[float, float, float], Field(strict=False)] = Field(
+    dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = Field(
         (0.0, 0.0, 0.0), description="red, green and blue dye added each second, 1/s"
     )
     velocity: Vector | None = Field(None, description="velocity to which the fluid is set there, m/s")
-    begin: float = _quantity(0.0, "s", "time at which the source starts", ge=0)
-    end: float | None = Field(None, ge=0, description="time at which it stops, s; left out, never")
+    begin: float = _quantity(0.0, "s", "time at which the source starts", ge=0, le=1e6)
+    end: float | None = _quantity(None, "s", "time at which it stops; left out, never", ge=0, le=1e6)
     mottle: float = _quantity(0.0, "1", "0 emits evenly, 1 in patches", ge=0, le=1)
-    mottle_size: float = _quantity(0.1, "m", "size of a patch", gt=0)
+    mottle_size: float = _quantity(0.1, "m", "size of a patch", ge=1e-4, le=1e6)
 
     def active(self, time: float) -> bool:
         """Whether it emits at ``time``."""
@@ -116,8 +119,8 @@ class SphereSource(_Source):
     """A ball; in 2D a disk."""
 
     shape: Literal["sphere"] = "sphere"
-    center: Vector
-    radius: float = Field(gt=0, description="m")
+    center: Vector = Field(description="middle of the ball, m")
+    radius: float = _quantity(..., "m", "radius of the ball", ge=1e-4, le=1e6)
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -128,8 +131,8 @@ class CapsuleSource(_Source):
     """All points within ``radius`` of the line between two ends."""
 
     shape: Literal["capsule"] = "capsule"
-    ends: Annotated[tuple[Vector, Vector], Field(strict=False)]
-    radius: float = Field(gt=0, description="m")
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of the line, m")
+    radius: float = _quantity(..., "m", "distance from the line that is covered", ge=1e-4, le=1e6)
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -140,18 +143,12 @@ class BoxSource(_Source):
     """A box parallel to the axes."""
 
     shape: Literal["box"] = "box"
-    center: Vector
-    size: Vector = Field(description="edge lengths, m")
+    center: Vector = Field(description="middle of the box, m")
+    size: Edges = Field(description="edge lengths of the box, m")
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
         return self.center, tuple(0.5 * edge for edge in self.size), 0.0
-
-    @model_validator(mode="after")
-    def _check(self):
-        if min(self.size) <= 0:
-            raise ValueError(f"size is {list(self.size)}; every edge must be a positive number of metres")
-        return self
 
 
 Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discriminator="shape")]  # noqa: UP007
@@ -165,9 +162,9 @@ class Solver(_Config):
     max_iterations: int = Field(200, ge=1, le=100_000, description="iterations after which the solver gives up")
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
-    dt: float | None = Field(None, gt=0, le=10, description="fixed time step, s; left out, from the CFL number")
-    cfl: float = _quantity(1.5, "1", "cells that the fastest fluid may cross in a step", gt=0, le=100)
-    max_dt: float = _quantity(1 / 24, "s", "longest time step", gt=0, le=10)
+    dt: float | None = _quantity(None, "s", "fixed time step; left out, from the CFL number", ge=1e-7, le=10)
+    cfl: float = _quantity(1.5, "1", "cells that the fastest fluid may cross in a step", ge=0.01, le=100)
+    max_dt: float = _quantity(1 / 24, "s", "longest time step", ge=1e-7, le=10)
 
 
 class Look(_Config):
@@ -189,7 +186,7 @@ class Look(_Config):
     colour_map: Literal["viridis", "inferno", "gray", "balance"] = Field("inferno", description="colours of a slice")
     axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
     position: float = _quantity(0.5, "1", "place of a slice along its axis", ge=0, le=1)
-    limits: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
+    limits: Annotated[tuple[Limit, Limit], Field(strict=False)] | None = Field(
         None, description="values at the ends of the colour map; left out, those in the slice"
     )
 
@@ -290,15 +287,15 @@ class Scene(_Config):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            raise SceneError(_sentence(error)) from None
+            raise SceneError(_sentence(error, values)) from None
 
     @classmethod
     def loads(cls, text: str, where: str = "the scene") -> "Scene":
         """Build a scene from TOML text."""
         try:
             values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise SceneError(f"{where} is not valid TOML: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0]}.") from None
         return cls.from_dict(values)
 
     @classmethod
@@ -323,7 +320,12 @@ class Scene(_Config):
             node: Any = values
             *parents, leaf = key.split(".")
             for depth, part in enumerate(parents):
-                node = _child(node, part, ".".join(parents[:depth]), key)
+                if isinstance(node, list):
+                    node = node[_index(node, part, key)]
+                elif isinstance(node, dict) and part in node:
+                    node = node[part]
+                else:
+                    raise SceneError(_unknown(parents[:depth], part, values, key))
             if isinstance(node, list):
                 node[_index(node, leaf, key)] = value
             elif isinstance(node, dict):
@@ -333,62 +335,72 @@ class Scene(_Config):
         return Scene.from_dict(values)
 
 
-def _child(node: Any, part: str, parent: str, key: str) -> Any:
-    if isinstance(node, list):
-        return node[_index(node, part, key)]
-    if isinstance(node, dict) and part in node:
-        return node[part]
-    known = ", ".join(node) if isinstance(node, dict) else "none"
-    raise SceneError(f"unknown key {key!r}: {parent or 'a scene'} has the keys {known}.")
-
-
 def _index(node: list, part: str, key: str) -> int:
-    if part.isdigit() and int(part) < len(node):
+    if part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < len(node):
         return int(part)
     raise SceneError(f"unknown key {key!r}: {part!r} is no place in a list of {len(node)} (the first is 0).")
 
 
-def _dotted(location: Sequence[int | str]) -> str:
-    shapes = {"sphere", "capsule", "box"}
-    parts = [
-        str(part)
-        for i, part in enumerate(location)
-        if not (part in shapes and i >= 2 and location[0] == "sources")
-        and not (isinstance(part, str) and ("[" in part or "-" in part))
-    ]
-    return ".".join(parts)
+def _keys(parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
+    """Keys allowed in the table that ``parents`` lead to."""
+    if not parents:
+        return list(Scene.model_fields)
+    if parents[0] == "sources":
+        if len(parents) != 2:
+            return []
+        shape = values["sources"][int(parents[1])].get("shape")
+        models = {"capsule": CapsuleSource, "box": BoxSource}
+        return list(models.get(shape, SphereSource).model_fields)
+    model = Scene.model_fields[str(parents[0])].annotation if len(parents) == 1 else None
+    return list(getattr(model, "model_fields", {}))
 
 
-def _keys_at(location: Sequence[int | str]) -> list[str]:
-    """Keys allowed beside the last part of ``location``."""
-    models = {"sphere": SphereSource, "capsule": CapsuleSource, "box": BoxSource}
-    model: Any = Scene
-    for part in location[:-1]:
-        if part in models and location[0] == "sources":
-            model = models[str(part)]
-        elif isinstance(part, str) and part in model.model_fields and part != "sources":
-            model = model.model_fields[part].annotation
-    return list(model.model_fields)
+def _unknown(parents: Sequence[int | str], leaf: int | str, values: Mapping[str, Any], key: str) -> str:
+    keys = _keys(parents, values)
+    parent = ".".join(map(str, parents)) or "a scene"
+    near = difflib.get_close_matches(str(leaf), keys, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown key {key!r}: {hint}" + (
+        f"The keys of {parent} are {', '.join(keys)}." if keys else f"{parent} has no keys."
+    )
 
 
-def _sentence(error: ValidationError) -> str:
+def _path(location: Sequence[int | str], values: Any) -> list[int | str]:
+    """``location`` without what pydantic adds to it: the names of alternatives that it tried."""
+    path, node = [], values
+    for i, part in enumerate(location):
+        if i == 2 and location[0] == "sources":
+            continue
+        inside = (
+            part in node if isinstance(node, Mapping) else isinstance(node, (list, tuple)) and part in range(len(node))
+        )
+        if inside:
+            node = node[part]
+        elif not isinstance(node, Mapping) or i + 1 < len(location):
+            continue
+        path.append(part)
+    return path
+
+
+def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
     problem = error.errors(include_url=False)[0]
-    where, value = _dotted(problem["loc"]), problem["input"]
+    path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
+    where = ".".join(map(str, path))
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
-    if problem["type"] == "extra_forbidden":
-        keys = _keys_at(problem["loc"])
-        near = difflib.get_close_matches(str(problem["loc"][-1]), keys, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        parent = _dotted(problem["loc"][:-1]) or "a scene"
-        return f"unknown key {where!r}: {hint}The keys of {parent} are {', '.join(keys)}."
-    if problem["type"] == "missing":
+    if kind == "extra_forbidden":
+        return _unknown(path[:-1], path[-1], values, where)
+    if kind == "missing":
         return f"{where} is missing: it has no default."
-    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{where} has no known shape: 'shape' must be 'sphere', 'capsule' or 'box'."
-    if problem["type"] == "value_error":
+    if kind == "union_tag_invalid":
+        return f"{where}.shape is {value.get('shape')!r}: it should be 'sphere', 'capsule' or 'box'."
+    if kind == "union_tag_not_found":
+        return f"{where}.shape is missing: it should be 'sphere', 'capsule' or 'box'."
+    if kind == "value_error":
         prefix = f"{where}: " if where else ""
         return f"{prefix}{problem.get('ctx', {}).get('error', problem['msg'])}."
+    if path[:2] == ["domain", "boundaries"]:
+        return f"{where} is {shown}: boundaries are 'free-slip', 'no-slip', or one pair of these per axis."
     allowed = problem["msg"].replace("Input should be", "it should be", 1)
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
 

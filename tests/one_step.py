@@ -1,12 +1,9 @@
-"""One step of a plume from a given state, in a process of its own: ``python one_step.py OUT.npz 3 cpu [option=value …]``.
+"""One step of a plume from a given state, in a process of its own: ``python -m one_step OUT.npz 3 cpu [option=value …]``.
 
 The options go to ``ti.init``: ``default_fp=f64``, ``default_ip=i64``, ``debug=True``.
 """
 
 import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent)]
 
 import numpy as np
 from scenes_for_tests import plume, set_state, smooth_scalar, smooth_velocity

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import (
-    SHAPES, closed_box, face_shape, mirrored, mirrored_velocity, permuted_velocity, random_scalar,
-    random_velocity, table, take,
-)  # fmt: skip
+    SHAPES,
+    closed_box,
+    face_shape,
+    mirrored,
+    mirrored_velocity,
+    permuted_velocity,
+    random_scalar,
+    random_velocity,
+    table,
+    take,
+)
 
 from taichi_fluid.advection import Advection, Scheme, Trace
 

@@ -15,7 +15,12 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-ENVIRONMENT = {**os.environ, "TI_SKIP_VERSION_CHECK": "ON", "ENABLE_TAICHI_HEADER_PRINT": "0"}
+ENVIRONMENT = {
+    **os.environ,
+    "TI_SKIP_VERSION_CHECK": "ON",
+    "ENABLE_TAICHI_HEADER_PRINT": "0",
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE), os.environ.get("PYTHONPATH", "")]),
+}
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -55,7 +60,7 @@ def step_of(tmp_path_factory):
     @functools.cache
     def compute(dim: int, arch: str, *options: str) -> dict[str, np.ndarray]:
         out = folder / ("_".join([str(dim), arch, *options]) + ".npz")
-        done = run(str(HERE / "one_step.py"), str(out), str(dim), arch, *options)
+        done = run("-m", "one_step", str(out), str(dim), arch, *options)
         assert done.returncode == 0, done.stdout + done.stderr
         with np.load(out) as fields:
             return dict(fields)
@@ -113,7 +118,6 @@ def test_a_simulation_from_before_a_new_start_says_so():
     """Using its arrays would end the process or read freed memory."""
     done = run(
         "-c",
-        "import sys; sys.path.insert(0, 'tests')\n"
         "from scenes_for_tests import plume\n"
         "from taichi_fluid._ti import ti\n"
         "from taichi_fluid.simulation import Simulation\n"
@@ -155,7 +159,6 @@ def test_diagnostics_from_before_a_new_start_say_so():
 def test_a_simulation_before_taichi_runs_says_what_to_call():
     done = run(
         "-c",
-        "import sys; sys.path.insert(0, 'tests')\n"
         "from scenes_for_tests import plume\n"
         "from taichi_fluid.simulation import Simulation\n"
         "try: Simulation(plume(2, 8))\n"

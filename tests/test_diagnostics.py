@@ -23,9 +23,7 @@ def test_every_number_is_that_of_numpy(dim):
         assert measure.largest_magnitude(velocity) == np.float32(max(np.abs(f).max() for f in u))
         scale = np.abs(values).sum() * grid.cell_volume
         assert measure.integral(scalar) == pytest.approx(values.sum() * grid.cell_volume, abs=1e-6 * scale)
-        assert measure.kinetic_energy(velocity, 1.2) == pytest.approx(
-            0.6 * inner(u, u) * grid.cell_volume, rel=1e-6
-        )
+        assert measure.kinetic_energy(velocity, 1.2) == pytest.approx(0.6 * inner(u, u) * grid.cell_volume, rel=1e-6)
         outflow = divergence(u, 0.5)
         found = measure.divergence(velocity)
         assert found.max == pytest.approx(np.abs(outflow).max(), rel=1e-5, abs=1e-6)

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 from reference import (
-    SHAPES, closed_box, curl_velocity, divergence, gradient, inner, norm, random_scalar, random_velocity,
-)  # fmt: skip
+    SHAPES,
+    closed_box,
+    curl_velocity,
+    divergence,
+    gradient,
+    inner,
+    norm,
+    random_scalar,
+    random_velocity,
+)
 
 from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.pressure.projection import Projection, projection_kernels
@@ -91,7 +99,5 @@ def test_speed_is_that_at_the_centres(dim):
         faces = random_velocity(shape)
         out = grid.array()
         Diagnostics(grid).compute_speed(arrays.velocity(faces), out)
-        means = [
-            0.5 * (np.delete(f, -1, axis) + np.delete(f, 0, axis)) for axis, f in enumerate(faces)
-        ]
+        means = [0.5 * (np.delete(f, -1, axis) + np.delete(f, 0, axis)) for axis, f in enumerate(faces)]
         np.testing.assert_allclose(arrays.get(out), np.sqrt(sum(m**2 for m in means)), rtol=0, atol=2e-6)

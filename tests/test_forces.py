@@ -74,7 +74,7 @@ def confined(faces, length, dt=1.0, dx=1.0):
     velocity = arrays.velocity(faces)
     before = arrays.faces(velocity)
     scratch = (grid.velocity(), grid.velocity(), grid.array())
-    forces.add_confinement(grid, velocity, length, dt, scratch)
+    forces.add_confinement(grid, walls, velocity, length, dt, scratch)
     walls.fill_velocity(velocity)
     return grid, velocity, [a - b for a, b in zip(arrays.faces(velocity), before, strict=True)]
 
@@ -100,11 +100,7 @@ def test_confinement_pushes_along_the_flow_of_a_vortex(dim):
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_confinement_raises_the_enstrophy_of_a_vortex_around_any_axis(axis):
     shape, dx = tuple(4 if d == axis else 17 for d in range(3)), 1 / 17
-    if axis == 2:
-        cases = [shape, shape[:2]]
-    else:
-        cases = [shape]
-    for case in cases:
+    for case in [shape, shape[:2]] if axis == 2 else [shape]:
         faces = vortex(case, dx, 0.2, axis)
         enstrophies = []
         for length in (0.0, 0.2 * dx):
@@ -141,14 +137,14 @@ def test_confinement_is_seen_in_a_mirror(dim):
 def test_confinement_does_not_see_what_others_left_in_its_scratch(dim):
     """The gradient of the vorticity reaches into the ghosts, where advection has been before."""
     shape = SHAPES[dim][0]
-    grid, _, arrays = closed_box(shape)
+    grid, walls, arrays = closed_box(shape)
     found = []
     for left in (0.0, 1e3, -7.0):
         velocity = arrays.velocity(random_velocity(shape))
         scratch = (grid.velocity(), grid.velocity(), grid.array())
         for array in scratch:
             array.fill(left)
-        forces.add_confinement(grid, velocity, 0.3, 1.0, scratch)
+        forces.add_confinement(grid, walls, velocity, 0.3, 1.0, scratch)
         found.append(arrays.get(velocity))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])
@@ -160,7 +156,10 @@ def test_confinement_beside_a_wall_is_that_of_a_mirrored_vortex(dim):
     whole = tuple(2 * n if axis == 1 else n for axis, n in enumerate(half))
     faces = random_velocity(half)
     image = mirrored_velocity(faces, 1)
-    both = [np.concatenate([f, g[:, 1:] if a == 1 else g], axis=1) for a, (f, g) in enumerate(zip(faces, image, strict=True))]
+    both = [
+        np.concatenate([f, g[:, 1:] if a == 1 else g], axis=1)
+        for a, (f, g) in enumerate(zip(faces, image, strict=True))
+    ]
     _, _, alone = confined(faces, 0.05, dx=dx)
     _, _, doubled = confined(both, 0.05, dx=dx)
     assert doubled[0].shape[1] == whole[1]

@@ -106,9 +106,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
 
 def test_a_grid_before_taichi_runs_says_what_to_call():
     done = run_python(
-        "from taichi_fluid.grid import Grid\n"
-        "try: Grid((4, 4), 1.0)\n"
-        "except RuntimeError as error: print(error)\n"
+        "from taichi_fluid.grid import Grid\ntry: Grid((4, 4), 1.0)\nexcept RuntimeError as error: print(error)\n"
     )
     assert done.returncode == 0, done.stderr
     assert "ti.init" in done.stdout

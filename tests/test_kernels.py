@@ -152,9 +152,7 @@ def test_each_on_plane_visits_the_lower_ghosts_with_their_corners(shape):
     )
     for loop_shape in loop_shapes(grid.dim):
         family = marking_kernels(loop_shape)
-        np.testing.assert_array_equal(
-            visits(grid, lambda out, place, k=family: k.planes(out, place, grid.n)), counts
-        )
+        np.testing.assert_array_equal(visits(grid, lambda out, place, k=family: k.planes(out, place, grid.n)), counts)
 
 
 @pytest.mark.vulkan_too

@@ -70,7 +70,9 @@ def imported_by(tree: ast.AST, module: str, is_package: bool) -> set[str]:
             continue
         for alias in node.names:
             inner = f"{base}.{alias.name}".strip(".")
-            is_module = (PACKAGE / f"{inner.replace('.', '/')}.py").exists() or (PACKAGE / inner.replace(".", "/")).is_dir()
+            is_module = (PACKAGE / f"{inner.replace('.', '/')}.py").exists() or (
+                PACKAGE / inner.replace(".", "/")
+            ).is_dir()
             found.add(inner if is_module else base)
     return found - {""}
 
@@ -197,8 +199,6 @@ def test_importing_the_package_starts_no_backend_and_no_window():
         "assert impl.get_runtime().prog is None, 'importing started a backend'\n"
         "print('quiet')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "quiet", "importing prints nothing"

@@ -274,7 +274,7 @@ def test_the_search_for_numbers_finds_them():
         ({"fluid.viscosity": None}, ["fluid.viscosity", "None", "number"]),
         ({"fluid.gravity": [0.0, math.nan, 0.0]}, ["fluid.gravity.1", "nan"]),
         ({"fluid.gravity": [0.0, -9.81]}, ["fluid.gravity", "2", "3"]),
-        ({"domain.size": [1.0, 0.0, 1.0]}, ["domain", "size", "0.0", "positive"]),
+        ({"domain.size": [1.0, 0.0, 1.0]}, ["domain", "size", "0.0", "greater than or equal"]),
         ({"domain.size": [1.0]}, ["domain.size", "[1.0]", "2"]),
         ({"domain.size": []}, ["domain.size", "[]", "2"]),
         ({"domain.boundaries": "periodic"}, ["domain.boundaries", "periodic", "free-slip", "no-slip"]),

@@ -25,6 +25,9 @@ _ROUNDING = 1e-12
 _CYCLE = 1e-11
 """Gain of |residual|² after which the recursion no longer tells the truth and the residual is computed afresh."""
 
+_NEAR_FLOOR = 1e-8
+"""|residual|² over |right-hand side|² from which a first guess is so good that iterating may spoil it."""
+
 
 class Status(Enum):
     """How a solve ended; the value says what it means."""
@@ -316,7 +319,7 @@ class ConjugateGradient:
         inv_count = 1.0 / self._count if self._sides.singular and self._count else 0.0
         system, work = (out, rhs, self.inv_diag), (self.n, self._partials, self._scalars)
         k.start(*system, *work, inv_count, tolerance)
-        status, best, cycles = None, np.inf, 0
+        status, best, cycles, kept = None, np.inf, 0, False
         while status is None:
             k.true_residual(*system, self._r, *work, shift)
             seen = self._look()
@@ -331,14 +334,15 @@ class ConjugateGradient:
             elif seen[_RR] > 0.25 * best:
                 # A cycle that gains less than half has met the floor of f32.
                 status = Status.STALLED
-                if seen[_RR] > best and self._kept is not None and cycles > 1:
+                if seen[_RR] > best and kept:
                     out.copy_from(self._kept)
                     seen[_RR] = best
             elif seen[_ITERATIONS] >= max_iterations:
                 status = Status.MAX_ITERATIONS
             else:
-                if cycles:
+                if cycles or seen[_RR] < _NEAR_FLOOR * seen[_NORM]:
                     self._keep(out)
+                    kept = True
                     if inv_count:
                         k.remove_mean(self._r, self.inv_diag, *work, inv_count)
                 best, cycles = seen[_RR], cycles + 1
