@@ -152,7 +152,10 @@ def test_headless_says_nothing_of_a_display(folder_recording):
 def test_the_same_command_gives_the_same_pictures(recording, tmp_path):
     done = run(["run", recording[1] / "scene.toml", *ON_CPU, "--headless", "--out", "deep/er/again.mp4"], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [os.path.join("deep", "er", "again.mp4"), os.path.join("deep", "er", "again.png")]
+    assert done.stdout.splitlines() == [
+        os.path.join("deep", "er", "again.mp4"),
+        os.path.join("deep", "er", "again.png"),
+    ]
     again, first = tmp_path / "deep" / "er" / "again.png", recording[1] / "small.png"
     assert again.read_bytes() == first.read_bytes()
 
@@ -182,7 +185,9 @@ def test_module_and_command_are_one():
     assert command.value == "taichi_fluid.cli:main"
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["-h"], ["demo", "--help"], ["run", "-h"], ["doctor", "-h"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["-h"], ["demo", "--help"], ["run", "-h"], ["doctor", "-h"]]
+)
 def test_help_and_version_name_the_command(tmp_path, capsys, arguments):
     from taichi_fluid import cli
 
@@ -267,7 +272,10 @@ BAD = {
     "light from nowhere": (["demo", "--set", "look.light_direction=[0, 0, 0]"], ["look.light_direction"]),
     "step that is none": (["demo", "--set", "solver.dt=1e-300"], ["solver.dt", "1e-300"]),
     "source without bounds": (["demo", "--set", "sources.0.radius=1e308"], ["radius", "1e+308"]),
-    "box without bounds": (["demo", "--set", "sources=[]", "--set", "domain.size=[1e300, 1.0, 1.0]"], ["size", "1e+300"]),
+    "box without bounds": (
+        ["demo", "--set", "sources=[]", "--set", "domain.size=[1e300, 1.0, 1.0]"],
+        ["size", "1e+300"],
+    ),
     "2D made 3D": (["demo", "plume2d", "--set", "domain.size=[1.0, 1.0, 1.0]"], ["2", "3"]),
     "output below a file": (["demo", "--out", "plain file/x.mp4"], ["plain file"]),
     "frames below a file": (["demo", "--out", "plain file/frames"], ["plain file"]),
@@ -280,6 +288,7 @@ BAD = {
     "picture as output": (["demo", "--out", "x.PNG"], ["x.PNG", ".mp4"]),
     "folder as JSON": (["demo", "--json", "a folder"], ["a folder"]),
     "JSON below a file": (["demo", "--json", "plain file/x.json"], ["plain file"]),
+    "JSON over a pipe": (["demo", "--json", "pipe"], ["pipe"]),
     "JSON over the video": (["demo", "--out", "x.mp4", "--json", "x.mp4"], ["x.mp4"]),
     "JSON over the poster": (["demo", "--out", "x.mp4", "--json", "x.png"], ["x.png"]),
     "doctor: folder as JSON": (["doctor", "--json", "a folder"], ["a folder"]),
@@ -312,6 +321,10 @@ def refusals(tmp_path_factory):
     }.items():
         (folder / name).write_text(content, encoding="utf-8")
     (folder / "binary.toml").write_bytes(bytes(range(128, 256)))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe")
+    else:
+        (folder / "pipe").mkdir()
     for name in ("a folder", "folder.mp4", "taken.png"):
         (folder / name).mkdir()
     cases = {**BAD, **USAGE}
@@ -406,7 +419,9 @@ def test_without_libx11_it_says_what_to_install(tmp_path, work, arguments):
     ],
 )
 def test_another_broken_taichi_is_one_sentence_too(tmp_path, work, error, words):
-    sentence = one_sentence(run(["demo", *ON_CPU, "--headless"], work, PYTHONPATH=fake_taichi(tmp_path, f"raise {error}")))
+    sentence = one_sentence(
+        run(["demo", *ON_CPU, "--headless"], work, PYTHONPATH=fake_taichi(tmp_path, f"raise {error}"))
+    )
     for word in words:
         assert word in sentence
 
@@ -436,7 +451,9 @@ def test_a_home_whose_cache_is_a_file_is_named(tmp_path, work):
     """Taichi keeps its kernels in HOME/.cache and ends with a segmentation fault where it cannot."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ".cache").write_text("")
-    sentence = one_sentence(run(["demo", *ON_CPU, "--headless"], work, HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None))
+    sentence = one_sentence(
+        run(["demo", *ON_CPU, "--headless"], work, HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None)
+    )
     assert str(tmp_path / "home") in sentence
 
 
@@ -481,6 +498,12 @@ def test_an_arch_that_does_not_start_is_refused(work, arch):
     done = run(["demo", "--arch", arch, *TINY, "--headless"], work, CUDA_VISIBLE_DEVICES="-1")
     assert arch in one_sentence(done)
     assert os.listdir(work) == []
+
+
+def test_taichis_own_variable_does_not_pass_one_arch_off_as_another(work):
+    """``TI_ARCH`` overrules what ``ti.init`` is told: a run that says cuda must not be one on the CPU."""
+    done = run(["demo", "--arch", "cuda", *TINY, "--headless"], work, CUDA_VISIBLE_DEVICES="-1", TI_ARCH="x64")
+    assert "cuda" in one_sentence(done)
 
 
 # Runs that break off

@@ -126,6 +126,14 @@ def test_an_arch_without_its_device_is_reported_and_raises_nothing(monkeypatch):
     assert "\n" not in finding["note"]
 
 
+def test_taichis_own_variable_does_not_pass_one_arch_off_as_another(monkeypatch):
+    """``TI_ARCH`` overrules what ``ti.init`` is told; what ran on the CPU is no finding on CUDA."""
+    for key, value in NO_CUDA.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setenv("TI_ARCH", "x64")
+    assert doctor.examine("cuda")["starts"] is False
+
+
 def test_an_arch_of_another_system_is_reported_without_trying(monkeypatch):
     monkeypatch.setattr(subprocess, "run", None)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -200,7 +208,9 @@ ABSENT = {**RIGHT, "starts": False, "right": None, "error": None, "device": "", 
 def run_doctor(monkeypatch, tmp_path, findings) -> int:
     """Exit status of the command for made-up findings, arch by arch; the last one for all that remain."""
     queue = list(findings)
-    monkeypatch.setattr(doctor, "examine", lambda arch: {**(queue.pop(0) if len(queue) > 1 else queue[0]), "arch": arch})
+    monkeypatch.setattr(
+        doctor, "examine", lambda arch: {**(queue.pop(0) if len(queue) > 1 else queue[0]), "arch": arch}
+    )
     with pytest.raises(SystemExit) as caught:
         cli.main(["doctor", "--json", str(tmp_path / "findings.json")])
     return caught.value.code or 0

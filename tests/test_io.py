@@ -123,6 +123,16 @@ def test_a_place_that_cannot_is_named(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file", "folder.mp4"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files here")
+def test_what_is_no_file_is_refused_and_not_replaced(tmp_path):
+    """A pipe stands for /dev/stdout and /dev/null: renaming over them takes them from the whole machine."""
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("/dev/null", tmp_path / "link")
+    for name in ("pipe", "link"):
+        with pytest.raises(OutputError, match=name):
+            require_writable(tmp_path / name, "the JSON file")
+
+
 def test_a_folder_without_permission_is_named(tmp_path):
     """As root too: then in a process without root's power to write anywhere."""
     if sys.platform == "win32":
@@ -221,7 +231,9 @@ def test_a_full_disk_leaves_no_torn_png(tmp_path):
 # Sheets
 
 
-@pytest.mark.parametrize(("count", "columns", "rows"), [(1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 3, 2), (6, 3, 2), (7, 3, 3)])
+@pytest.mark.parametrize(
+    ("count", "columns", "rows"), [(1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 3, 2), (6, 3, 2), (7, 3, 3)]
+)
 def test_a_sheet_holds_every_picture_in_reading_order(count, columns, rows):
     pictures = [np.full((10, 20, 3), 30 * (i + 1), np.uint8) for i in range(count)]
     sheet = contact_sheet(pictures, columns=3, gap=4)

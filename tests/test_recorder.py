@@ -1,5 +1,6 @@
 """The headless front: what stands on the disk after a run that ends, breaks off or is broken off."""
 
+import io
 import math
 import os
 from pathlib import Path
@@ -16,7 +17,10 @@ from taichi_fluid.scene import Scene, bytes_needed, preset
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.viewer.recorder import Recorder, record
 
-SILENT = {"file": open(os.devnull, "w"), "stderr": False}  # noqa: SIM115 - as long as the tests
+
+def silent() -> Console:
+    """Takes the progress bar."""
+    return Console(file=io.StringIO())
 
 
 def tiny(frames=3, **changes) -> Scene:
@@ -41,7 +45,7 @@ def run(scene: Scene, out: Path, prepare=lambda simulation: None):
     simulation = Simulation(scene)
     prepare(simulation)
     recorder = recorder_of(scene, out)
-    return record(simulation, recorder, Console(**SILENT)), recorder.written
+    return record(simulation, recorder, silent()), recorder.written
 
 
 def break_at(step: int, action):
@@ -78,7 +82,9 @@ def test_the_pictures_in_a_folder_are_those_that_were_rendered(tmp_path):
         np.testing.assert_array_equal(pictures_in(path)[0], renderer.render())
 
 
-@pytest.mark.parametrize(("frames", "sheet"), [(1, (24, 16)), (2, (24, 36)), (5, (52, 56)), (7, (52, 56)), (20, (52, 56))])
+@pytest.mark.parametrize(
+    ("frames", "sheet"), [(1, (24, 16)), (2, (24, 36)), (5, (52, 56)), (7, (52, 56)), (20, (52, 56))]
+)
 def test_the_poster_shows_up_to_six_pictures_from_first_to_last(tmp_path, frames, sheet):
     recorder = recorder_of(tiny(frames), tmp_path)
     for i in range(frames):
@@ -86,7 +92,9 @@ def test_the_poster_shows_up_to_six_pictures_from_first_to_last(tmp_path, frames
     recorder.finish()
     poster = pictures_in(tmp_path / "poster.png")[0]
     assert poster.shape[:2] == sheet
-    shown = [poster[top, left, 0] for top in range(0, sheet[0], 28) for left in range(0, sheet[1], 20)][: min(frames, 6)]
+    shown = [poster[top, left, 0] for top in range(0, sheet[0], 28) for left in range(0, sheet[1], 20)][
+        : min(frames, 6)
+    ]
     assert shown == sorted(set(shown)), "each another picture, in order of time"
     assert shown[-1] == 10 * frames, "the last one is there"
 
@@ -168,7 +176,7 @@ def test_what_breaks_before_the_first_picture_leaves_nothing(tmp_path, monkeypat
 
 def test_numbers_of_a_run_are_those_of_its_steps(tmp_path):
     simulation = Simulation(tiny(frames=4))
-    numbers = record(simulation, recorder_of(simulation.scene, tmp_path / "a.mp4"), Console(**SILENT))
+    numbers = record(simulation, recorder_of(simulation.scene, tmp_path / "a.mp4"), silent())
     assert numbers["steps"] == simulation.steps
     assert numbers["frames"] == 4
     assert numbers["simulated_seconds"] == pytest.approx(4 / 24, rel=1e-12)
@@ -217,7 +225,9 @@ def test_memory_is_estimated_from_above(monkeypatch, name, changes):
     small = {"domain.resolution": 32, "output.width": 16, "output.height": 16}
     scene = preset(name).with_values({**small, **changes})
     taken, make = [], ti.ndarray
-    monkeypatch.setattr(ti, "ndarray", lambda dtype, shape, **more: taken.append(np.prod(shape)) or make(dtype, shape, **more))
+    monkeypatch.setattr(
+        ti, "ndarray", lambda dtype, shape, **more: taken.append(np.prod(shape)) or make(dtype, shape, **more)
+    )
     simulation = Simulation(scene)
     renderer = Renderer(simulation)
     simulation.step(0.01)

@@ -18,9 +18,9 @@ LEVEL = 1 / 255
 """One step of a byte."""
 
 
-def simulation_of(shape, pixels=(PIXELS, PIXELS), sources=(), **tables) -> Simulation:
-    """A box at rest, its longest edge 1 m."""
-    dx = 1.0 / max(shape)
+def simulation_of(shape, pixels=(PIXELS, PIXELS), sources=(), edge=1.0, **tables) -> Simulation:
+    """A box at rest, its longest edge ``edge`` metres."""
+    dx = edge / max(shape)
     return Simulation(
         Scene.from_dict(
             {
@@ -106,7 +106,7 @@ def test_outside_a_flat_box_it_is_darker_left_and_right():
     rgb = picture(simulation_of((4, 8)))
     quarter = PIXELS // 4
     assert (rgb[:, :quarter] < rgb[:, [PIXELS // 2]]).all()
-    np.testing.assert_array_equal(rgb[:, quarter : -quarter], np.repeat(rgb[:, [PIXELS // 2]], PIXELS // 2, axis=1))
+    np.testing.assert_array_equal(rgb[:, quarter:-quarter], np.repeat(rgb[:, [PIXELS // 2]], PIXELS // 2, axis=1))
     np.testing.assert_array_equal(rgb, rgb[:, ::-1])
 
 
@@ -151,7 +151,9 @@ def test_black_smoke_dims_the_background_as_beer_and_lambert_say(dim, thickness)
 
 
 @pytest.mark.vulkan_too
-@pytest.mark.parametrize(("direction", "brighter"), [((1, 0), "right"), ((-1, 0), "left"), ((0, 1), "up"), ((0, -1), "down")])
+@pytest.mark.parametrize(
+    ("direction", "brighter"), [((1, 0), "right"), ((-1, 0), "left"), ((0, 1), "up"), ((0, -1), "down")]
+)
 def test_the_side_that_faces_the_light_is_brighter(dim, direction, brighter):
     towards = [*direction, 0.0][:dim]
     look = {"light_direction": towards, "background_top": [0, 0, 0], "background_bottom": [0, 0, 0]}
@@ -279,6 +281,30 @@ def test_twice_the_pixels_show_the_same():
     assert np.abs(small - averaged).mean() < 1
 
 
+def test_a_picture_knows_no_metres(dim):
+    """A box eight times as large, of smoke eight times as thin, is the same picture; a factor of 2 costs no digit."""
+    pictures = []
+    for edge in (1.0, 8.0):
+        simulation = simulation_of((12,) * dim, edge=edge, look={"extinction": 16.0 / edge})
+        put(simulation, gaussian((0.5 * edge,) * dim, 0.125 * edge))
+        pictures.append(picture(simulation))
+    np.testing.assert_array_equal(*pictures)
+    assert np.ptp(pictures[0]) > 50
+
+
+def test_the_colour_of_dye_does_not_depend_on_how_much_there_is(dim):
+    """Half the dye, twice as opaque, is the same picture: brightness comes from the light, not from the amount."""
+    source = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.1, "dye": [1.0, 0.5, 0.2]}
+    pictures = []
+    for amount in (1.0, 0.5):
+        simulation = simulation_of((12,) * dim, sources=[source], look={"extinction": 20.0 / amount})
+        for component, part in enumerate((1.0, 0.5, 0.25)):
+            blob = gaussian((0.5,) * dim, 0.2)
+            put(simulation, lambda *x, part=part * amount, blob=blob: part * blob(*x), "dye", component)
+        pictures.append(picture(simulation))
+    np.testing.assert_array_equal(*pictures)
+
+
 def test_dye_has_its_own_colour(dim):
     source = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.1, "dye": [1.0, 0.5, 0.2]}
     for component in range(3):
@@ -362,7 +388,7 @@ def check_ramp(rgb: np.ndarray, direction: int, low=0.0, high=1.0, margin=0.5 / 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("varying", [0, 1, 2])
 def test_a_3d_slice_shows_the_plane_it_is_asked_for(axis, varying):
-    """y is up wherever it can be; x is to the right, or z where x is looked along."""
+    """Y is up wherever it can be; x is to the right, or z where x is looked along."""
     right, up = {0: (2, 1), 1: (0, 2), 2: (0, 1)}[axis]
     simulation = simulation_of((8, 8, 8), look=gray(limits=[0.0, 1.0], axis=axis, position=0.75))
     put(simulation, lambda *x: x[varying] + 0 * x[0] + 0 * x[1] + 0 * x[2])

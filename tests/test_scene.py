@@ -128,7 +128,12 @@ def test_a_whole_number_is_a_number():
 
 def test_a_scene_is_frozen_to_the_bottom():
     scene = preset("plume")
-    for owner, name in [(scene, "name"), (scene.domain, "resolution"), (scene.sources[0], "smoke"), (scene.look, "axis")]:
+    for owner, name in [
+        (scene, "name"),
+        (scene.domain, "resolution"),
+        (scene.sources[0], "smoke"),
+        (scene.look, "axis"),
+    ]:
         with pytest.raises(ValidationError):
             setattr(owner, name, getattr(owner, name))
     assert isinstance(scene.sources, tuple)
@@ -151,7 +156,8 @@ def test_with_values_changes_what_it_names_and_leaves_the_original():
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "dx"), [("plume", (64, 64, 64), 0.0625), ("plume2d", (192, 256), 2 / 256), ("jets", (64,) * 3, 2 / 64)]
+    ("name", "shape", "dx"),
+    [("plume", (64, 64, 64), 0.0625), ("plume2d", (192, 256), 2 / 256), ("jets", (64,) * 3, 2 / 64)],
 )
 def test_cells_of_a_preset(name, shape, dx):
     domain = preset(name).domain
@@ -214,7 +220,9 @@ def number_types(annotation):
 
 
 def limits_of(field) -> set[str]:
-    return {name for entry in field.metadata for name in ("ge", "gt", "le", "lt") if getattr(entry, name, None) is not None}
+    return {
+        name for entry in field.metadata for name in ("ge", "gt", "le", "lt") if getattr(entry, name, None) is not None
+    }
 
 
 NUMBERS = list(numeric_fields())
@@ -364,7 +372,12 @@ def test_text_that_is_no_scene_is_refused(text, named):
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))
     (tmp_path / "folder.toml").mkdir()
-    for path in (tmp_path / "none.toml", tmp_path / "binary.toml", tmp_path / "folder.toml", tmp_path / "binary.toml" / "x"):
+    for path in (
+        tmp_path / "none.toml",
+        tmp_path / "binary.toml",
+        tmp_path / "folder.toml",
+        tmp_path / "binary.toml" / "x",
+    ):
         assert path.name in refusal(lambda path=path: Scene.load(path))
 
 
@@ -379,10 +392,14 @@ def test_an_unknown_preset_is_refused_with_a_suggestion():
 # Everything else that a file can hold (Hypothesis)
 
 PLAIN_KEYS = st.text(st.characters(codec="utf-8", exclude_characters="."), min_size=0, max_size=30)
-ALWAYS_WRONG = st.sampled_from([math.nan, math.inf, -math.inf, {}, {"x": 1}, datetime.date(2020, 1, 1), [math.nan], [[]]])
+ALWAYS_WRONG = st.sampled_from(
+    [math.nan, math.inf, -math.inf, {}, {"x": 1}, datetime.date(2020, 1, 1), [math.nan], [[]]]
+)
 ODD_VALUES = st.one_of(
     ALWAYS_WRONG,
-    st.sampled_from([None, "", "two\nlines", "x" * 500, [], -1, 0, 10**30, -(10**30), 1e300, 1e-300, True, [None], [[1, 2], [3, 4]]]),
+    st.sampled_from(
+        [None, "", "two\nlines", "x" * 500, [], -1, 0, 10**30, -(10**30), 1e300, 1e-300, True, [None], [[1, 2], [3, 4]]]
+    ),
     st.integers(),
     st.floats(**NORMAL),
     st.text(max_size=20),

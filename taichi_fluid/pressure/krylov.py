@@ -14,11 +14,11 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
 from .multigrid import Multigrid
-from .poisson import PoissonLevel, Sides, apply_at
+from .poisson import PoissonLevel, Sides, apply_at, mean_kernels, unknown_value_at
 
 # Places of the scalars of the iteration in their small array.
-_RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM, _DRIFT = range(10)
-_SCALARS = 10
+_RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM = range(9)
+_SCALARS = 9
 
 _ROUNDING = 1e-12
 """Square of the relative error of a mean in f32."""
@@ -55,14 +55,6 @@ class SolveResult(NamedTuple):
 
 
 @ti.func
-def _value_at(c, I, s, rhs: ti.template(), inv_diag: ti.template()):
-    value = rhs[c] * ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = rhs[c]
-    return value
-
-
-@ti.func
 def _residual_at(c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), r: ti.template(), mean, shift):
     """Write the residual and return its square."""
     value = rhs[c] * ti.f32(0.0)
@@ -84,12 +76,6 @@ def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mea
 def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
     if inv_diag[c] == 0:
         x[c] = ti.f32(0.0)
-
-
-@ti.func
-def _subtract_at(c, I, s, r: ti.template(), inv_diag: ti.template(), mean):
-    if inv_diag[c] > 0:
-        r[c] = r[c] - mean
 
 
 @ti.func
@@ -124,25 +110,10 @@ def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template
     z[c] = r[c] * inv_diag[c]
 
 
-@ti.func
-def _one_at(c, I, s, inv_diag: ti.template()):
-    value = ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = ti.f32(1.0)
-    return value
-
-
 @kernel_family
 def krylov_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
     reduce_cells, reduced = loops.reduce_cells, loops.reduced
-
-    @ti.kernel
-    def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, scalars: Array):
-        zero = ti.f32(0.0)
-        reduce_cells(n, partials, zero, add, _one_at, (inv_diag,))
-        for _ in range(1):
-            scalars[0] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def start(
@@ -151,7 +122,7 @@ def krylov_kernels(loops):
     ):  # fmt: skip
         """Mean of the right-hand side (``inv_count`` 0 leaves it in) and the residual to reach."""
         each_cell(n, _keep_unknowns_at, (x, inv_diag))
-        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (rhs, inv_diag))
+        reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (rhs, inv_diag))
         for _ in range(1):
             scalars[_MEAN] = reduced(partials, ti.f32(0.0), add) * inv_count
         reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
@@ -175,14 +146,6 @@ def krylov_kernels(loops):
             scalars[_RR] = square
             scalars[_RZ] = ti.f32(0.0)
             scalars[_LIMIT] = ti.max(scalars[_TARGET], ti.f32(_CYCLE) * square)
-
-    @ti.kernel
-    def remove_mean(r: Array, inv_diag: Array, n: IntVector, partials: Array, scalars: Array, inv_count: ti.f32):
-        """Take the mean out of a residual that is down to rounding: a closed problem has no answer to it."""
-        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (r, inv_diag))
-        for _ in range(1):
-            scalars[_DRIFT] = reduced(partials, ti.f32(0.0), add) * inv_count
-        each_cell(n, _subtract_at, (r, inv_diag, scalars[_DRIFT]))
 
     @ti.kernel
     def precondition_by_diagonal(r: Array, inv_diag: Array, z: Array, n: IntVector):
@@ -216,10 +179,8 @@ def krylov_kernels(loops):
             scalars[_RR] = reduced(partials, ti.f32(0.0), add)
 
     return {
-        "count_unknowns": count_unknowns,
         "start": start,
         "true_residual": true_residual,
-        "remove_mean": remove_mean,
         "precondition_by_diagonal": precondition_by_diagonal,
         "iterate": iterate,
     }
@@ -242,11 +203,12 @@ class ConjugateGradient:
             raise ValueError(f"preconditioner is {preconditioner!r}; it is 'multigrid' or 'diagonal'")
         self.grid = grid
         self.n = grid.n
-        self._kernels = krylov_kernels(grid.loops)
+        self._kernels, self._means = krylov_kernels(grid.loops), mean_kernels(grid.loops)
         self._r, self._z, self._d, self._a_d = (grid.array() for _ in range(4))
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
+        self._sums = ti.ndarray(ti.f32, 2)
         self.multigrid = Multigrid(grid, sweeps) if preconditioner == "multigrid" else None
         self._level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._unknown = None if self.multigrid else grid.array()
@@ -271,8 +233,8 @@ class ConjugateGradient:
         if self._sides is None or self._sides.singular != sides.singular:
             self._replay.clear()
         self._sides = sides
-        self._kernels.count_unknowns(self.inv_diag, self.n, self._partials, self._scalars)
-        self._count = int(self._scalars[0])
+        self._means.count_unknowns(self.inv_diag, self.n, self._partials, self._sums)
+        self._count = int(self._sums[1])
 
     def _recorded(self, out):
         """The launch graph of one iteration on ``out``; recorded at its first use."""
@@ -344,9 +306,9 @@ class ConjugateGradient:
                     self._keep(out)
                     kept = True
                     if inv_count:
-                        k.remove_mean(self._r, self.inv_diag, *work, inv_count)
+                        self._means.remove_mean(self._r, self.inv_diag, self.n, self._partials, self._sums)
                 best, cycles = seen[_RR], cycles + 1
-                self._run_cycle(out, max_iterations, look_every)
+                self._run_cycle(out, shift, max_iterations, look_every)
         relative = float(np.sqrt(seen[_RR] / seen[_NORM])) if status is not Status.NOT_FINITE else float("nan")
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
 
@@ -356,9 +318,9 @@ class ConjugateGradient:
             self._kept = self.grid.array()
         self._kept.copy_from(out)
 
-    def _run_cycle(self, out, max_iterations: int, look_every: int) -> None:
+    def _run_cycle(self, out, shift: float, max_iterations: int, look_every: int) -> None:
         """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
-        replay, shift, iterations = self._recorded(out), self._sides.shift, -1.0
+        replay, iterations = self._recorded(out), -1.0
         seen = self._look()
         while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
             iterations = seen[_ITERATIONS]

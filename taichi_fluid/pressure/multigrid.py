@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, GraphRecorder, cell_at, flat, int_vector, kernel_family, strides_of
-from .poisson import PoissonLevel, Sides
+from ..kernels import PARTIALS, Array, GraphRecorder, flat, int_vector, kernel_family, strides_of
+from .poisson import PoissonLevel, Sides, mean_kernels
 from .relaxation import relaxation_kernels, relaxed_at
 
 COARSEST_SWEEPS = 4
@@ -145,27 +145,7 @@ def multigrid_kernels(loops):
         # Where an odd axis was rounded down, the last fine cells are children of the coarse ghosts.
         each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, fine_n))
 
-    @ti.kernel
-    def remove_mean(x: Array, inv_diag: Array, n: IntVector):
-        """Make a coarsest array orthogonal to the constant, the null space of a problem without fixed values."""
-        for _ in range(1):
-            s = strides_of(n)
-            cells = 1
-            for a in ti.static(range(s.n)):
-                cells *= n[a]
-            total, count = ti.f32(0.0), ti.f32(0.0)
-            for index in range(cells):
-                c = flat(cell_at(index, n * 0 + 1, n + 1), s)
-                if inv_diag[c] > 0:
-                    total += x[c]
-                    count += ti.f32(1.0)
-            for index in range(cells):
-                c = flat(cell_at(index, n * 0 + 1, n + 1), s)
-                if inv_diag[c] > 0:
-                    x[c] = x[c] - total / count
-
     return {
-        "remove_mean": remove_mean,
         "compute_transfer_weight": compute_transfer_weight,
         "compute_red_residual": compute_red_residual,
         "restrict": restrict,
@@ -192,6 +172,7 @@ class Level(PoissonLevel):
         self.strides = int_vector(grid.dim)(*grid.strides)
         self.smoother = relaxation_kernels(grid.loops)
         self.transfer = multigrid_kernels(grid.loops)
+        self.means = mean_kernels(grid.loops)
 
 
 class Multigrid:
@@ -205,6 +186,7 @@ class Multigrid:
     def __init__(self, grid: Grid, sweeps: int = 1):
         self.sweeps = sweeps
         self.singular = False
+        self._partials, self._sums = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 2)
         self.levels = [Level(grid, finest=True)]
         extent = [float(n) for n in grid.shape]
         while max(self.levels[-1].grid.shape) > 2:
@@ -238,8 +220,11 @@ class Multigrid:
         relax, system = level.smoother.relax, (solution, rhs, level.inv_diag, level.n)
         coarsest = depth + 1 == len(self.levels)
         sweeps = COARSEST_SWEEPS if coarsest else self.sweeps
-        if coarsest and self.singular:
-            recorder.launch(level.transfer.remove_mean, rhs, level.inv_diag, level.n)
+        # The constant, which no equation holds, grows by the square of the coarsening: it is taken out as soon as it is
+        # cheap, and where the coarsest problem would divide by nothing.
+        balanced = self.singular and (coarsest or depth == 1)
+        if balanced:
+            self._record_balance(recorder, level, rhs)
         recorder.launch(level.smoother.start_sweep, *system)
         for _ in range(sweeps - 1):
             recorder.launch(relax, *system, 0)
@@ -251,8 +236,11 @@ class Multigrid:
         for _ in range(sweeps - 1):
             recorder.launch(relax, *system, 1)
             recorder.launch(relax, *system, 0)
-        if coarsest and self.singular:
-            recorder.launch(level.transfer.remove_mean, solution, level.inv_diag, level.n)
+        if balanced:
+            self._record_balance(recorder, level, solution)
+
+    def _record_balance(self, recorder, level, x):
+        recorder.launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, self._sums)
 
     def _record_correction(self, recorder, depth, rhs, solution, residual):
         level, coarse = self.levels[depth], self.levels[depth + 1]

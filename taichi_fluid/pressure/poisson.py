@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, flat, int_vector, kernel_family
+from ..kernels import Array, add, flat, int_vector, kernel_family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +140,54 @@ def setup_kernels(loops):
         "Box": Box,
         "dim": dim,
     }
+
+
+@ti.func
+def unknown_value_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+    """The value where it is solved for, else 0."""
+    value = x[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = x[c]
+    return value
+
+
+@ti.func
+def _one_at(c, I, s, inv_diag: ti.template()):
+    value = ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = ti.f32(1.0)
+    return value
+
+
+@ti.func
+def _subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
+    if inv_diag[c] > 0:
+        x[c] = x[c] - mean
+
+
+@kernel_family
+def mean_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, sums: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
+        for _ in range(1):
+            sums[1] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def remove_mean(x: Array, inv_diag: Array, n: IntVector, partials: Array, sums: Array):
+        """Make ``x`` orthogonal to the constant, the null space of a problem without fixed values."""
+        reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
+        for _ in range(1):
+            sums[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
+        for _ in range(1):
+            sums[1] = reduced(partials, ti.f32(0.0), add)
+        each_cell(n, _subtract_at, (x, inv_diag, sums[0] / sums[1]))
+
+    return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
 
 
 class PoissonLevel:
