@@ -56,7 +56,6 @@ def test_a_constant_stays_bitwise_the_constant(value, number):
         assert (diffused(values, number, 1.0) == values).all()
 
 
-@pytest.mark.vulkan_too
 def test_mass_is_conserved(dim):
     for shape in SHAPES[dim]:
         values = random_scalar(shape)

@@ -614,7 +614,6 @@ def test_the_projected_velocity_has_no_divergence(dim, preconditioner):
         assert np.abs(divergence(after)).max() < 2e-5
 
 
-@pytest.mark.vulkan_too
 @preconditioners
 def test_the_projection_is_orthogonal_and_idempotent(dim, preconditioner):
     for shape in PROJECTED[dim]:

@@ -220,7 +220,6 @@ def test_two_runs_give_the_same_bits(dim):
 # Failing well
 
 
-@pytest.mark.vulkan_too
 @pytest.mark.parametrize("name", ["velocity", "smoke", "temperature"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_value_that_is_not_finite_is_named_at_the_next_step(dim, name, bad):
@@ -249,7 +248,7 @@ def test_a_blow_up_during_a_step_is_named_at_the_next(dim):
     spoil = Stage("spoil", lambda sim, dt: sim.state.velocity.current.fill(math.inf))
     simulation.stages.insert(-1, spoil)
     assert simulation.step().pressure.status is Status.NOT_FINITE
-    with pytest.raises(NotFinite, match="velocity .*step 1"):
+    with pytest.raises(NotFinite, match=r"^velocity .*step 1\b"):
         simulation.step()
 
 

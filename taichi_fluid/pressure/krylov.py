@@ -248,6 +248,11 @@ class ConjugateGradient:
                 self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, self.inv_diag, self.n,
                 self._partials, self._scalars, recorder.number("shift"),
             )  # fmt: skip
+            if self._sides.singular:
+                # No direction can reduce the mean of the residual, which rounding feeds: left alone it would take over.
+                recorder.launch(
+                    self._means.remove_mean, self._r, self.inv_diag, self.n, self._partials, self._sums
+                )  # fmt: skip
             self._replay[id(out)] = (recorder.finish(), out)
         return self._replay[id(out)][0]
 

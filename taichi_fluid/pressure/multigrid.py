@@ -173,6 +173,7 @@ class Level(PoissonLevel):
         self.smoother = relaxation_kernels(grid.loops)
         self.transfer = multigrid_kernels(grid.loops)
         self.means = mean_kernels(grid.loops)
+        self.sums = ti.ndarray(ti.f32, 2)
 
 
 class Multigrid:
@@ -186,7 +187,7 @@ class Multigrid:
     def __init__(self, grid: Grid, sweeps: int = 1):
         self.sweeps = sweeps
         self.singular = False
-        self._partials, self._sums = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 2)
+        self._partials = ti.ndarray(ti.f32, PARTIALS)
         self.levels = [Level(grid, finest=True)]
         extent = [float(n) for n in grid.shape]
         while max(self.levels[-1].grid.shape) > 2:
@@ -210,6 +211,7 @@ class Multigrid:
                     finer.unknown, level.unknown, finer.weight, finer.n, level.strides
                 )
             level.set_diagonal(level.unknown, sides, shift)
+            level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
 
     def record(self, recorder: GraphRecorder, rhs, solution, residual) -> None:
         """Record ``solution = M rhs``, one V-cycle from zero; ``residual`` is scratch. All three are finest arrays."""
@@ -240,7 +242,7 @@ class Multigrid:
             self._record_balance(recorder, level, solution)
 
     def _record_balance(self, recorder, level, x):
-        recorder.launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, self._sums)
+        recorder.launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, level.sums)
 
     def _record_correction(self, recorder, depth, rhs, solution, residual):
         level, coarse = self.levels[depth], self.levels[depth + 1]

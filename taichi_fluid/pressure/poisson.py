@@ -59,18 +59,22 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), c, s, shift):
     """(A x) at a cell ``c`` that is solved for.
 
     The sum is taken over differences: ``diagonal · x_c - sum`` would lose a rounding error of the size of x_c in every
-    cell, which in f32 is what limits the residual of a large grid.
+    cell, which in f32 is what limits the residual of a large grid. Rises and falls are summed apart, because a compiler
+    that may reorder sums would make just that of a plain sum of differences.
     """
     here = x[c]
-    difference = here * ti.f32(0.0)
+    rises, falls = ti.f32(0.0), ti.f32(0.0)
     for a in ti.static(range(s.n)):
-        difference += (here - x[c - s[a]]) + (here - x[c + s[a]])
+        for side in ti.static((-1, 1)):
+            change = here - x[c + side * s[a]]
+            rises += ti.max(change, ti.f32(0.0))
+            falls += ti.min(change, ti.f32(0.0))
     # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
     neighbours = ti.cast(2 * s.n, ti.f32)
     walls = ti.f32(0.0)
     if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
         walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
-    return difference + (walls + shift) * here
+    return (rises + falls) + (walls + shift) * here
 
 
 @ti.func
@@ -172,19 +176,20 @@ def mean_kernels(loops):
 
     @ti.kernel
     def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, sums: Array):
+        """Write the count of unknowns to ``sums[1]``."""
         reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
         for _ in range(1):
             sums[1] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def remove_mean(x: Array, inv_diag: Array, n: IntVector, partials: Array, sums: Array):
-        """Make ``x`` orthogonal to the constant, the null space of a problem without fixed values."""
+        """Make ``x`` orthogonal to the constant, the null space of a problem without fixed values.
+
+        ``sums[1]`` holds the count of unknowns, from ``count_unknowns``.
+        """
         reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
         for _ in range(1):
             sums[0] = reduced(partials, ti.f32(0.0), add)
-        reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
-        for _ in range(1):
-            sums[1] = reduced(partials, ti.f32(0.0), add)
         each_cell(n, _subtract_at, (x, inv_diag, sums[0] / sums[1]))
 
     return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
