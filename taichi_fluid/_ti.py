@@ -3,35 +3,34 @@
 import os
 import sys
 
+from .errors import TaichiUnavailable
+
 _MUTED = {"ENABLE_TAICHI_HEADER_PRINT": "0", "TI_SKIP_VERSION_CHECK": "ON"}
 
 
-class TaichiUnavailable(ImportError):
-    """Taichi cannot be imported on this machine; the message says what to do about it."""
-
-
-def _require_home() -> None:
-    """Taichi keeps its kernel cache below HOME and aborts the process where it cannot find one."""
+def _require_cache_folder() -> None:
+    """Taichi keeps compiled kernels below HOME and ends the process, at once or at exit, where it cannot."""
     if sys.platform == "win32":
         return
-    cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME")
-    if not cache:
+    variable = "XDG_CACHE_HOME" if os.environ.get("XDG_CACHE_HOME") else "HOME"
+    home = os.environ.get(variable)
+    if not home:
         raise TaichiUnavailable(
             "HOME and XDG_CACHE_HOME are not set, and Taichi ends the process without a place for its kernel cache: "
             "set HOME to a writable folder, for example HOME=/tmp."
         )
-    existing = os.path.abspath(cache)
-    while not os.path.exists(existing):
-        existing = os.path.dirname(existing)
-    if not os.path.isdir(existing) or not os.access(existing, os.W_OK):
+    folder = os.path.join(os.path.abspath(home), *([] if variable == "XDG_CACHE_HOME" else [".cache"]), "taichi")
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
         raise TaichiUnavailable(
-            f"the folder {cache!r} (from HOME or XDG_CACHE_HOME) is not writable, and Taichi keeps its kernel cache "
-            "there: set HOME to a writable folder, for example HOME=/tmp."
+            f"{folder!r} is not a folder that can be written ({variable} is {home!r}), and Taichi keeps its kernel "
+            "cache there: set HOME to a writable folder, for example HOME=/tmp."
         )
 
 
 def _import_taichi():
-    _require_home()
+    _require_cache_folder()
     before = {name: os.environ.get(name) for name in _MUTED}
     for name, value in _MUTED.items():
         os.environ.setdefault(name, value)
@@ -58,4 +57,4 @@ ti = _import_taichi()
 
 from taichi.lang import impl  # noqa: E402  (only after the quiet import above)
 
-__all__ = ["TaichiUnavailable", "impl", "ti"]
+__all__ = ["impl", "ti"]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from ._ti import ti
+from ._ti import impl, ti
 
 ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
 AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
@@ -74,6 +74,10 @@ def start(arch: str = "auto", **options) -> str:
     settings = {"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **options}
     with _quiet_stdout():
         ti.init(arch=getattr(ti, arch), **settings)
+    if impl.current_cfg().arch != getattr(ti, arch):
+        raise BackendError(
+            f"{arch} was asked for and TI_ARCH={os.environ.get('TI_ARCH')!r} overrules it: unset TI_ARCH."
+        )
     return arch
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from .errors import TaichiUnavailable
 from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
 from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
@@ -38,7 +39,7 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             raise SceneError(f"--set {setting!r} is not key=value, for example --set fluid.viscosity=1e-4.")
         try:
             changes[key.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             changes[key.strip()] = text
     return changes
 
@@ -127,13 +128,13 @@ def _run(
         outputs = Outputs.plan(out, scene.name)
         if json_path is not None:
             require_writable(json_path, "the JSON file")
+            if json_path.resolve() in {path.resolve() for path in (outputs.video, outputs.poster) if path}:
+                raise OutputError(f"the JSON file {str(json_path)!r} is also an output of this run: give another name.")
         _check_memory(scene)
     except (SceneError, OutputError) as error:
         _stop(str(error))
-    from ._ti import TaichiUnavailable  # the first line that may import Taichi
-
     try:
-        from . import backend
+        from . import backend  # the first line that imports Taichi
     except TaichiUnavailable as error:
         _stop(str(error))
     if not headless:
@@ -152,21 +153,21 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     from .simulation import NotFinite, Simulation
     from .viewer.recorder import Recorder, record
 
-    output, simulation = scene.output, Simulation(scene)
-    try:
-        recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
-    except OutputError as error:
-        _stop(str(error))
+    output, recorder = scene.output, None
     shape = " x ".join(map(str, scene.domain.shape))
     _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
+        simulation = Simulation(scene)
+        recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(simulation, recorder)
     except NotFinite as error:
-        _show(recorder.written)
+        _show(recorder.written if recorder else [])
         _stop(str(error), status=1)
     except KeyboardInterrupt:
-        _show(recorder.written)
+        _show(recorder.written if recorder else [])
         _stop("stopped by the keyboard; the frames so far are kept.", status=130)
+    except OutputError as error:
+        _stop(str(error))
     except OSError as error:
         _stop(f"the recording cannot be written: {error}.", status=1)
     unsolved = numbers["pressure"]["not_converged"]
@@ -237,8 +238,11 @@ def doctor(json_path: Path | None) -> None:
     Each one runs Normoyle's 2x2x1 case, in 2D and 3D and with both pressure solvers, and is held against the printed
     numbers. Exit status 1 if a backend that starts computes a wrong answer, or none starts.
     """
-    from ._ti import TaichiUnavailable
-
+    if json_path is not None:
+        try:
+            require_writable(json_path, "the JSON file")
+        except OutputError as error:
+            _stop(str(error))
     try:
         from .doctor import examine
     except TaichiUnavailable as error:
@@ -246,11 +250,6 @@ def doctor(json_path: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    if json_path is not None:
-        try:
-            require_writable(json_path, "the JSON file")
-        except OutputError as error:
-            _stop(str(error))
     table = Table("arch", "starts", "answer", "largest error", "device or reason")
     findings = []
     with Console(stderr=True).status("") as status:

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 ORDER = [
+    ["errors"],
     ["_ti"],
     ["backend", "scene"],
     ["kernels"],

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+LONGEST_NAME = 255
+"""In bytes; what the common file systems allow."""
+
 
 class OutputError(OSError):
     """A place that cannot be written; the message names it and says why."""
@@ -36,8 +39,9 @@ def set_usual_permissions(path: Path) -> None:
 
 def require_writable(path: Path, what: str) -> None:
     """Raise OutputError, in one sentence, unless a file can be made at ``path``; makes nothing that stays."""
-    if os.path.isdir(path):
-        raise OutputError(f"{what} {str(path)!r} is a folder; it must be a file that can be written.")
+    if os.path.lexists(path) and not os.path.isfile(path):
+        kind = "a folder" if os.path.isdir(path) else "no ordinary file"
+        raise OutputError(f"{what} {str(path)!r} is {kind}; it must be a file that can be written.")
     _try_writing(path.parent, f"{what} {str(path)!r}", prefix=f".{path.stem}-", suffix=path.suffix)
 
 
@@ -50,6 +54,8 @@ def _try_writing(folder: Path, what: str, **name: str) -> None:
     existing = folder
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent
+    if any(len(os.fsencode(part)) > LONGEST_NAME for part in folder.parts):
+        raise OutputError(f"{what} is not possible: a name in it is longer than {LONGEST_NAME} bytes.")
     if not os.path.isdir(existing):
         raise OutputError(f"{what} is not possible: {str(existing)!r} is not a folder.")
     try:

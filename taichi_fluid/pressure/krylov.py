@@ -212,7 +212,8 @@ class ConjugateGradient:
         self.multigrid = Multigrid(grid, sweeps) if preconditioner == "multigrid" else None
         self._level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._unknown = None if self.multigrid else grid.array()
-        self._sides = None
+        self._sides: Sides | None = None
+        self._singular = False
         self._count = 0
         self._replay = {}
         self._kept = None
@@ -230,9 +231,9 @@ class ConjugateGradient:
         else:
             self._level.mark_box(self._unknown, first)
             self._level.set_diagonal(self._unknown, sides, sides.shift)
-        if self._sides is None or self._sides.singular != sides.singular:
+        if self._singular != sides.singular:
             self._replay.clear()
-        self._sides = sides
+        self._sides, self._singular = sides, sides.singular
         self._means.count_unknowns(self.inv_diag, self.n, self._partials, self._sums)
         self._count = int(self._sums[1])
 
@@ -248,7 +249,7 @@ class ConjugateGradient:
                 self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, self.inv_diag, self.n,
                 self._partials, self._scalars, recorder.number("shift"),
             )  # fmt: skip
-            if self._sides.singular:
+            if self._singular:
                 # No direction can reduce the mean of the residual, which rounding feeds: left alone it would take over.
                 recorder.launch(
                     self._means.remove_mean, self._r, self.inv_diag, self.n, self._partials, self._sums
