@@ -629,6 +629,28 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_torn(work):
     assert [name for name in os.listdir(work) if name.startswith(".") or name.endswith(".mp4")] == []
 
 
+def test_numbers_that_cannot_be_written_cost_no_picture(work):
+    """The disk fills up after the last frame: the recording is there, and is named."""
+    code = (
+        "from taichi_fluid import cli\ndef full(*arguments): raise OSError(28, 'No space left on device')\n"
+        "cli.write_json = full"
+    )
+    done = run_code(code, ["demo", "plume", *ON_CPU, "--headless", "--json", "numbers.json"], work)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "No space left" in done.stderr.splitlines()[-1]
+    assert done.stdout.splitlines() == ["plume.mp4", "plume.png"]
+    assert frames_of(work) == 3
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="no shell")
+def test_nobody_has_to_listen(work):
+    """Started by a service, without a stdout."""
+    done = run(["demo", "plume", *ON_CPU, "--headless"], work, before=["sh", "-c", 'exec "$@" >&-', "sh"])
+    assert done.returncode == 0, done.stderr
+    assert frames_of(work) == 3
+
+
 def test_a_pressure_that_does_not_converge_is_told(work):
     few = ["--set", "solver.max_iterations=1", "--set", "solver.tolerance=1e-6"]
     done = run(["demo", "plume", *ON_CPU, *few, "--headless", "--json", "numbers.json"], work)

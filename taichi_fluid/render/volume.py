@@ -69,9 +69,9 @@ def _march_pixel(
     t = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
     while t < leave and passing > ti.f32(0.004):
         q = inside_box(eye + t * ray, n)
-        sigma = sample(extinction, 0, q, n)
-        if sigma > ti.f32(1e-3):
-            through = ti.exp(-sigma * ti.f32(RAY_STEP) * dx)
+        depth = sample(extinction, 0, q, n) * ti.f32(RAY_STEP) * dx
+        if depth > ti.f32(1e-5):
+            through = ti.exp(-depth)
             colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
             passing *= through
         t += ti.f32(RAY_STEP)
