@@ -41,7 +41,9 @@ def test_demo_is_short_ends_in_a_check_and_uses_public_names(demo):
 def test_a_demo_whose_physics_is_wrong_fails(tmp_path):
     """The check can fail: with gravity upside down hot smoke sinks."""
     text = (ROOT / "demos" / "plume.py").read_text(encoding="utf-8")
-    changed = text.replace('{"domain.resolution": resolution}', '{"domain.resolution": resolution, "fluid.gravity": [0.0, 9.81, 0.0]}')
+    changed = text.replace(
+        '{"domain.resolution": resolution}', '{"domain.resolution": resolution, "fluid.gravity": [0.0, 9.81, 0.0]}'
+    )
     assert changed != text
     (tmp_path / "upside_down.py").write_text(changed, encoding="utf-8")
     done = run([str(tmp_path / "upside_down.py"), "cpu", "16", "2.0"], tmp_path)
@@ -53,7 +55,11 @@ def test_readme_example_runs(tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
     assert block
-    tiny = block[1].replace("ti.gpu", "ti.cpu").replace('tf.preset("plume")', 'tf.preset("plume").with_values({"domain.resolution": 16})')
+    tiny = (
+        block[1]
+        .replace("ti.gpu", "ti.cpu")
+        .replace('tf.preset("plume")', 'tf.preset("plume").with_values({"domain.resolution": 16})')
+    )
     (tmp_path / "example.py").write_text(tiny, encoding="utf-8")
     done = run(["example.py"], tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
