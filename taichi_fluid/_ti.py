@@ -12,6 +12,10 @@ def _require_cache_folder() -> None:
     """Taichi keeps compiled kernels below HOME and ends the process, at once or at exit, where it cannot."""
     if sys.platform == "win32":
         return
+    if os.environ.get("XDG_CACHE_HOME") == "":
+        raise TaichiUnavailable(
+            "XDG_CACHE_HOME is set to nothing, which Taichi takes for the root folder: unset it or name a folder."
+        )
     variable = "XDG_CACHE_HOME" if os.environ.get("XDG_CACHE_HOME") else "HOME"
     home = os.environ.get(variable)
     if not home:

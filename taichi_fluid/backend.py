@@ -98,15 +98,21 @@ class _quiet_stdout:  # noqa: N801 - reads as a verb where it is used
     """Keeps what native code prints on stdout off it: results stand there."""
 
     def __enter__(self):
-        sys.stdout.flush()
-        self._saved, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.close(null)
-        self._python = sys.stdout
+        self._python, self._null = sys.stdout, os.open(os.devnull, os.O_WRONLY)
+        if self._python is not None:
+            self._python.flush()
+        try:
+            self._saved = os.dup(1)
+        except OSError:  # nobody listens: standard output was closed before we began
+            self._saved = None
+        else:
+            os.dup2(self._null, 1)
         sys.stdout = open(os.devnull, "w")
 
     def __exit__(self, *error):
         sys.stdout.close()
         sys.stdout = self._python
-        os.dup2(self._saved, 1)
-        os.close(self._saved)
+        os.close(self._null)
+        if self._saved is not None:
+            os.dup2(self._saved, 1)
+            os.close(self._saved)

@@ -149,15 +149,26 @@ def _run(
     _record(scene, running, outputs, json_path)
 
 
+def _build(scene: Scene, arch: str):
+    """The simulation, or one sentence where the device has no room for it."""
+    from .simulation import Simulation
+
+    try:
+        return Simulation(scene)
+    except (MemoryError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+        _stop(f"{arch} cannot hold this scene, which needs {_gib(bytes_needed(scene))}: {reason}.", status=1)
+
+
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
-    from .simulation import NotFinite, Simulation
+    from .simulation import NotFinite
     from .viewer.recorder import Recorder, record
 
     output, recorder = scene.output, None
     shape = " x ".join(map(str, scene.domain.shape))
     _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
-        simulation = Simulation(scene)
+        simulation = _build(scene, arch)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(simulation, recorder)
     except NotFinite as error:
@@ -174,7 +185,11 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     if unsolved:
         _say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
     if json_path is not None:
-        write_json(json_path, {"arch": arch, **numbers})
+        try:
+            write_json(json_path, {"arch": arch, **numbers})
+        except OSError as error:
+            _show(recorder.written)
+            _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
         click.echo(str(json_path))
     _show(recorder.written)
 

@@ -196,7 +196,7 @@ class Camera(_Config):
 
     azimuth: float = _quantity(25.0, "degrees", "turn around the vertical axis", ge=-3600, le=3600)
     elevation: float = _quantity(8.0, "degrees", "height above the horizon", ge=-89, le=89)
-    distance: float = _quantity(2.6, "box heights", "from the middle of the box", gt=0.1, le=100)
+    distance: float = _quantity(2.6, "longest edges", "from the middle of the box", gt=0.1, le=100)
     field_of_view: float = _quantity(28.0, "degrees", "vertical", gt=1, lt=150)
 
 

@@ -244,7 +244,14 @@ class Simulation:
         return Step(dt, self.last_pressure, stage_ms)
 
     def advance(self, duration: float, timed: bool = False) -> list[Step]:
-        """Advance by ``duration`` seconds in as many steps as stability asks for, all but equal, and land on it."""
+        """Advance by ``duration`` seconds in as many steps as stability asks for, all but equal, and land on it.
+
+        Raises:
+            ValueError: if the duration is not a number of seconds from 0 up.
+            NotFinite: as ``step`` does.
+        """
+        if not (math.isfinite(duration) and duration >= 0):
+            raise ValueError(f"duration is {duration}; it must be a number of seconds, 0 or more")
         done, steps = 0.0, []
         while done < duration * (1 - 1e-9):
             remaining = duration - done

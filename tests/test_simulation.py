@@ -384,3 +384,9 @@ def test_advection_comes_first_with_the_projected_velocity(dim):
     for _ in range(3):
         simulation.step()
     assert (simulation.to_numpy("smoke") == np.float32(0.7)).all()
+
+
+@pytest.mark.parametrize("duration", [-1.0, math.nan, math.inf])
+def test_an_impossible_duration_is_refused(dim, duration):
+    with pytest.raises(ValueError, match="duration is"):
+        Simulation(scene((6,) * dim)).advance(duration)

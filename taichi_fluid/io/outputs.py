@@ -33,4 +33,8 @@ class Outputs(NamedTuple):
                 f"the output {str(out)!r} has a suffix that is not written: give FILE.mp4, or a folder for PNG files."
             )
         require_writable_folder(out, "the output folder")
+        if out.is_dir() and any(out.glob("frame_*.png")):
+            raise OutputError(
+                f"the output folder {str(out)!r} holds the frames of another recording: choose a new one."
+            )
         return cls(None, out, out / "poster.png")

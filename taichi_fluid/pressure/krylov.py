@@ -33,7 +33,7 @@ class Status(Enum):
     """How a solve ended; the value says what it means."""
 
     CONVERGED = "the residual fell below the tolerance"
-    STALLED = "rounding in f32 keeps the residual above the tolerance: ask for less, about 3e-6 is the floor"
+    STALLED = "this is as near as f32 comes to a solution, and it is above the tolerance: ask for less"
     MAX_ITERATIONS = "the iterations ran out above the tolerance: allow more, or precondition with multigrid"
     NOT_FINITE = "the right-hand side or the solution is not finite"
 
