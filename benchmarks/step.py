@@ -7,6 +7,7 @@ that people write first, semi-Lagrangian with one-stage traces, red-black Gauss-
 Quality is printed beside time: rms divergence after over before the projection.
 """
 
+import os
 import statistics
 import sys
 import time
@@ -17,6 +18,7 @@ from common import save
 import taichi_fluid as tf
 from taichi_fluid import backend
 
+os.environ["OMP_WAIT_POLICY"] = "passive"  # numba's idle threads must not spin while we are measured
 arch = backend.start(sys.argv[1] if len(sys.argv) > 1 else "cpu")
 
 import numba  # noqa: E402  (after Taichi, which sets up its own threads)

@@ -325,7 +325,6 @@ class GraphRecorder:
 
     A launch through Python costs tens of microseconds; a replayed one a few. The recorder keeps the arrays by name,
     so a recording is written as ordinary calls: ``recorder.launch(kernel, array, shape, 1.0)``.
-    Scalars that change between replays are recorded as ``recorder.number("name")``.
     """
 
     def __init__(self, dim: int):
@@ -336,8 +335,6 @@ class GraphRecorder:
         self._graph = None
 
     def _symbol(self, value):
-        if isinstance(value, _Number):
-            return value.symbol
         key = id(value) if not isinstance(value, (int, float)) else (type(value), value)
         if key not in self._symbols:
             name = f"a{len(self._symbols)}"
@@ -351,10 +348,6 @@ class GraphRecorder:
             self._values[name] = value
         return self._symbols[key]
 
-    def number(self, name: str):
-        """A f32 that each replay gives anew."""
-        return _Number(name, ti.graph.Arg(ti.graph.ArgKind.SCALAR, name, ti.f32))
-
     def launch(self, kernel, *args) -> None:
         """Record one launch of ``kernel``. Arrays must be distinct: Taichi miscompiles an aliased pair in silence."""
         arrays = [id(value) for value in args if isinstance(value, ti.Ndarray)]
@@ -363,15 +356,6 @@ class GraphRecorder:
         self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
 
     def finish(self):
-        """Close the recording and return a function that replays it; its keywords are the recorded numbers."""
+        """Close the recording and return a function that replays it."""
         graph, values = self._builder.compile(), self._values
-
-        def replay(**numbers: float) -> None:
-            graph.run({**values, **numbers})
-
-        return replay
-
-
-class _Number(NamedTuple):
-    name: str
-    symbol: object
+        return lambda: graph.run(values)

@@ -14,7 +14,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
 from .multigrid import Multigrid
-from .poisson import PoissonLevel, Sides, apply_at, mean_kernels, unknown_value_at
+from .poisson import PoissonLevel, Sides, apply_at, mean_kernels, neighbour_sum, unknown_value_at
 
 # Places of the scalars of the iteration in their small array.
 _RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM = range(9)
@@ -89,10 +89,11 @@ def _direction_at(c, I, s, z: ti.template(), d: ti.template(), beta):
 
 
 @ti.func
-def _curvature_at(c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), shift):
+def _curvature_at(c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template()):
+    """Write A d and return d · A d. Rounding here is that of a correction; the true residual sees what it does."""
     value = d[c] * ti.f32(0.0)
     if inv_diag[c] > 0:
-        value = apply_at(d, inv_diag, c, s, shift)
+        value = d[c] / inv_diag[c] - neighbour_sum(d, c, s)
     a_d[c] = value
     return value * d[c]
 
@@ -154,7 +155,7 @@ def krylov_kernels(loops):
     @ti.kernel
     def iterate(
         x: Array, r: Array, z: Array, d: Array, a_d: Array, inv_diag: Array, n: IntVector, partials: Array,
-        scalars: Array, shift: ti.f32,
+        scalars: Array,
     ):  # fmt: skip
         """One iteration, given z = M r."""
         reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (r, z))
@@ -166,7 +167,7 @@ def krylov_kernels(loops):
             scalars[_BETA] = beta
             scalars[_RZ] = rz
         each_cell(n, _direction_at, (z, d, scalars[_BETA]))
-        reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (d, a_d, inv_diag, shift))
+        reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (d, a_d, inv_diag))
         for _ in range(1):
             curvature = reduced(partials, ti.f32(0.0), add)
             alpha = ti.f32(0.0)
@@ -247,7 +248,7 @@ class ConjugateGradient:
                 recorder.launch(self._kernels.precondition_by_diagonal, self._r, self.inv_diag, self._z, self.n)
             recorder.launch(
                 self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, self.inv_diag, self.n,
-                self._partials, self._scalars, recorder.number("shift"),
+                self._partials, self._scalars,
             )  # fmt: skip
             if self._singular:
                 # No direction can reduce the mean of the residual, which rounding feeds: left alone it would take over.
@@ -314,7 +315,7 @@ class ConjugateGradient:
                     if inv_count:
                         self._means.remove_mean(self._r, self.inv_diag, self.n, self._partials, self._sums)
                 best, cycles = seen[_RR], cycles + 1
-                self._run_cycle(out, shift, max_iterations, look_every)
+                self._run_cycle(out, max_iterations, look_every)
         relative = float(np.sqrt(seen[_RR] / seen[_NORM])) if status is not Status.NOT_FINITE else float("nan")
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
 
@@ -324,14 +325,14 @@ class ConjugateGradient:
             self._kept = self.grid.array()
         self._kept.copy_from(out)
 
-    def _run_cycle(self, out, shift: float, max_iterations: int, look_every: int) -> None:
+    def _run_cycle(self, out, max_iterations: int, look_every: int) -> None:
         """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
         replay, iterations = self._recorded(out), -1.0
         seen = self._look()
         while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
             iterations = seen[_ITERATIONS]
             for _ in range(min(look_every, max_iterations - int(iterations))):
-                replay(shift=shift)
+                replay()
             seen = self._look()
 
     def _look(self) -> np.ndarray:
