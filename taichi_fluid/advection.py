@@ -56,17 +56,18 @@ def _displacement(u: ti.template(), q, first, step, n, mean_velocity: ti.templat
 
 
 @ti.func
-def _place(I, axis):
+def _place(I, axis: ti.template()):
     """Where the values with integer position ``I`` lie: face centres of a velocity component, or cell centres (-1)."""
     q = ti.cast(I, ti.f32)
-    for d in ti.static(range(I.n)):
-        if d == axis:
-            q[d] -= ti.f32(0.5)
+    if ti.static(axis >= 0):
+        q[axis] -= ti.f32(0.5)
     return q
 
 
 @ti.func
-def _write_departure(c, I, s, u: ti.template(), departure: ti.template(), n, step, axis, mean: ti.template()):
+def _write_departure(
+    c, I, s, u: ti.template(), departure: ti.template(), n, step, axis: ti.template(), mean: ti.template()
+):
     cells = s[0] * (n[0] + 2)
     backward = _displacement(u, _place(I, axis), velocity_at(u, c, axis, n), -step, n, mean)
     for d in ti.static(range(n.n)):
@@ -75,8 +76,9 @@ def _write_departure(c, I, s, u: ti.template(), departure: ti.template(), n, ste
 
 @ti.func
 def _write_departure_and_arrival(
-    c, I, s, u: ti.template(), departure: ti.template(), arrival: ti.template(), n, step, axis, mean: ti.template()
-):
+    c, I, s, u: ti.template(), departure: ti.template(), arrival: ti.template(), n, step,
+    axis: ti.template(), mean: ti.template(),
+):  # fmt: skip
     cells = s[0] * (n[0] + 2)
     q, first = _place(I, axis), velocity_at(u, c, axis, n)
     backward = _displacement(u, q, first, -step, n, mean)
@@ -121,16 +123,16 @@ def _correct_at(
 
 
 @kernel_family
-def trace_kernels(loops, trace):
+def trace_kernels(loops, trace, axis):
     IntVector, each_cell = loops.IntVector, loops.each_cell
     mean_velocity = _MEAN_VELOCITY[trace]
 
     @ti.kernel
-    def trace_back(velocity: Array, departure: Array, n: IntVector, step: ti.f32, axis: ti.i32):
+    def trace_back(velocity: Array, departure: Array, n: IntVector, step: ti.f32):
         each_cell(n, _write_departure, (velocity, departure, n, step, axis, mean_velocity))
 
     @ti.kernel
-    def trace_both_ways(velocity: Array, departure: Array, arrival: Array, n: IntVector, step: ti.f32, axis: ti.i32):
+    def trace_both_ways(velocity: Array, departure: Array, arrival: Array, n: IntVector, step: ti.f32):
         each_cell(n, _write_departure_and_arrival, (velocity, departure, arrival, n, step, axis, mean_velocity))
 
     return {"trace_back": trace_back, "trace_both_ways": trace_both_ways}
@@ -177,11 +179,11 @@ class Advection:
 
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
-        kernels, step = trace_kernels(self.grid.loops, self.trace), dt / self.grid.dx
+        kernels, step = trace_kernels(self.grid.loops, self.trace, component), dt / self.grid.dx
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.trace_back(velocity, self._departure, self.grid.n, step, component)
+            kernels.trace_back(velocity, self._departure, self.grid.n, step)
         else:
-            kernels.trace_both_ways(velocity, self._departure, self._arrival, self.grid.n, step, component)
+            kernels.trace_both_ways(velocity, self._departure, self._arrival, self.grid.n, step)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays."""

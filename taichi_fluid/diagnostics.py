@@ -22,10 +22,10 @@ def magnitude(x):
 
 
 @ti.func
-def _magnitude_at(c, I, s, a: ti.template(), components, n):
+def _magnitude_at(c, I, s, a: ti.template(), components: ti.template(), n):
     cells = s[0] * (n[0] + 2)
     result = ti.f32(0.0)
-    for k in range(components):
+    for k in ti.static(range(components)):
         result = ti.max(result, magnitude(a[c + k * cells]))
     return result
 
@@ -73,15 +73,22 @@ def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale):
 
 
 @kernel_family
-def diagnostic_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+def magnitude_kernels(loops, components):
+    IntVector, reduce_cells, reduced = loops.IntVector, loops.reduce_cells, loops.reduced
 
     @ti.kernel
-    def largest_magnitude(a: Array, n: IntVector, components: ti.i32, partials: Array, out: Array):
+    def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
+
+    return {"largest_magnitude": largest_magnitude}
+
+
+@kernel_family
+def diagnostic_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
 
     @ti.kernel
     def total(a: Array, n: IntVector, partials: Array, out: Array):
@@ -117,7 +124,6 @@ def diagnostic_kernels(loops):
         each_cell(n, _write_vorticity, (velocity, out, n, scale))
 
     return {
-        "largest_magnitude": largest_magnitude,
         "total": total,
         "speed_squares": speed_squares,
         "outflows": outflows,
@@ -147,7 +153,8 @@ class Diagnostics:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
         self.grid.require_runtime()
         components = array.shape[0] // self.grid.cells
-        self._kernels.largest_magnitude(array, self.grid.n, components, self._partials, self._out)
+        kernels = magnitude_kernels(self.grid.loops, components)
+        kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
         value = self._out[0]
         return math.inf if value >= NOT_FINITE else value
 

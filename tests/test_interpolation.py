@@ -34,7 +34,7 @@ def _sample_velocity_at(c, I, s, u: ti.template(), points: ti.template(), out: t
 
 
 @ti.func
-def _velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
+def _velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis: ti.template(), n):
     v = velocity_at(u, c, axis, n)
     for d in ti.static(range(n.n)):
         out[c + d * s[0] * (n[0] + 2)] = v[d]
@@ -52,15 +52,21 @@ def sampling_kernels(loops):
     def sample_velocities(u: Array, points: Array, out: Array, n: IntVector):
         each_cell(n, _sample_velocity_at, (u, points, out, n))
 
-    @ti.kernel
-    def velocities_here(u: Array, out: Array, n: IntVector, axis: ti.i32):
-        each_cell(n, _velocity_at, (u, out, axis, n))
-
     return {
         "sample_points": sample_points,
         "sample_velocities": sample_velocities,
-        "velocities_here": velocities_here,
     }
+
+
+@kernel_family
+def velocity_kernels(loops, axis):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def velocities_here(u: Array, out: Array, n: IntVector):
+        each_cell(n, _velocity_at, (u, out, axis, n))
+
+    return {"velocities_here": velocities_here}
 
 
 def sampled(values, points):
@@ -119,7 +125,7 @@ def test_velocity_at_is_interpolation_at_the_same_place(dim):
                 q[axis] -= 0.5
             grid.from_numpy(places, q)
             sampling_kernels(grid.loops).sample_velocities(u, places, sampled_there, grid.n)
-            sampling_kernels(grid.loops).velocities_here(u, found, grid.n, axis)
+            velocity_kernels(grid.loops, axis).velocities_here(u, found, grid.n)
             # Means of two and four against nested blends of the same numbers: a few roundings.
             np.testing.assert_allclose(arrays.get(found), arrays.get(sampled_there), rtol=0, atol=1e-6)
 

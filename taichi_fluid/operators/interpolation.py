@@ -59,7 +59,7 @@ def sample_velocity(u: ti.template(), q, n):
 
 
 @ti.func
-def velocity_at(u: ti.template(), c, axis, n):
+def velocity_at(u: ti.template(), c, axis: ti.template(), n):
     """Velocity at the lower face of cell ``c`` along ``axis``, or at its centre if ``axis`` is -1.
 
     Exactly what interpolation gives there, with fewer loads: one component is stored on the spot, the others are means
@@ -67,17 +67,16 @@ def velocity_at(u: ti.template(), c, axis, n):
     """
     s = strides_of(n)
     cells = s[0] * (n[0] + 2)
-    across = 0
-    for d in ti.static(range(n.n)):
-        if d == axis:
-            across = s[d]
     v = ti.cast(n, ti.f32)
     for d in ti.static(range(n.n)):
-        along, beside = s[d], across
-        if d == axis:
-            along, beside = 0, 0
         lower = c + d * cells
-        v[d] = ti.f32(0.25) * ((u[lower] + u[lower + along]) + (u[lower - beside] + u[lower + along - beside]))
+        if ti.static(d == axis):
+            v[d] = u[lower]
+        elif ti.static(axis < 0):
+            v[d] = ti.f32(0.5) * (u[lower] + u[lower + s[d]])
+        else:
+            beside = lower - s[axis]
+            v[d] = ti.f32(0.25) * ((u[lower] + u[lower + s[d]]) + (u[beside] + u[beside + s[d]]))
     return v
 
 
