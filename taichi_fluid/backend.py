@@ -71,14 +71,22 @@ def start(arch: str = "auto", **options) -> str:
         arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and _probe(a)), "cpu")
     elif arch != "cpu" and not _probe(arch):
         raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
-    settings = {"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **options}
     with _quiet_stdout():
-        ti.init(arch=getattr(ti, arch), **settings)
+        start_here(arch, **options)
+    return arch
+
+
+def start_here(arch: str, **options) -> None:
+    """Call ``ti.init`` for one arch without asking another process first whether it ends this one.
+
+    Raises:
+        BackendError: if another arch runs in its place.
+    """
+    ti.init(arch=getattr(ti, arch), **{"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **options})
     if impl.current_cfg().arch != getattr(ti, arch):
         raise BackendError(
             f"{arch} was asked for and TI_ARCH={os.environ.get('TI_ARCH')!r} overrules it: unset TI_ARCH."
         )
-    return arch
 
 
 def _worth_trying(arch: str) -> bool:

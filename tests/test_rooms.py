@@ -141,11 +141,8 @@ def calls_of(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_only_the_backend_room_starts_taichi(path):
-    """A library that calls ``ti.init`` frees every array of the program it is a guest of.
-
-    The doctor does it in a process of its own for every arch.
-    """
-    if name_of(path) not in ("backend", "doctor"):
+    """A library that calls ``ti.init`` frees every array of the program it is a guest of."""
+    if name_of(path) != "backend":
         assert not calls_of(parsed(path)) & {"init", "reset"}, path
 
 

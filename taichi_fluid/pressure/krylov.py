@@ -315,7 +315,7 @@ class ConjugateGradient:
                     if inv_count:
                         self._means.remove_mean(self._r, self.inv_diag, self.n, self._partials, self._sums)
                 best, cycles = seen[_RR], cycles + 1
-                self._run_cycle(out, max_iterations, look_every)
+                self._run_cycle(out, seen, max_iterations, look_every)
         relative = float(np.sqrt(seen[_RR] / seen[_NORM])) if status is not Status.NOT_FINITE else float("nan")
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
 
@@ -325,10 +325,9 @@ class ConjugateGradient:
             self._kept = self.grid.array()
         self._kept.copy_from(out)
 
-    def _run_cycle(self, out, max_iterations: int, look_every: int) -> None:
+    def _run_cycle(self, out, seen: np.ndarray, max_iterations: int, look_every: int) -> None:
         """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
         replay, iterations = self._recorded(out), -1.0
-        seen = self._look()
         while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
             iterations = seen[_ITERATIONS]
             for _ in range(min(look_every, max_iterations - int(iterations))):
