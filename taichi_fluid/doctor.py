@@ -17,7 +17,7 @@ import numpy as np
 
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
-from .backend import ARCHS, probe_environment, start_here
+from .backend import probe_environment, start_here
 from .boundary import Boundary, Walls
 from .grid import Grid
 from .pressure.projection import Projection
