@@ -32,13 +32,15 @@ def machine() -> dict:
     if os.path.exists("/proc/cpuinfo"):
         models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
         name = models[0].split(":", 1)[1].strip() if models else name
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"], capture_output=True, text=True
+    ).stdout
     return {
         "processor": name,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "taichi": ".".join(map(str, ti.__version__)),
-        "commit": commit,
+        "commit": commit.strip(),
     }
 
 

@@ -179,6 +179,7 @@ class Advection:
 
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
+        self.grid.require_runtime()
         kernels, step = trace_kernels(self.grid.loops, self.trace, component), dt / self.grid.dx
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.trace_back(velocity, self._departure, self.grid.n, step)
@@ -189,6 +190,7 @@ class Advection:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays."""
         if current is out:
             raise ValueError("current and out are the same array")
+        self.grid.require_runtime()
         n = self.grid.n
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             self._kernels.semi_lagrangian(current, self._departure, out, n, offset)

@@ -1,6 +1,7 @@
 """Choice and start of a Taichi backend. Only the command line and the demos come here; the library never does."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -10,19 +11,25 @@ ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
 AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
 """What ``auto`` tries. OpenGL is only started when asked for: Taichi aborts the process on what it lacks there."""
 PROBE_SECONDS = 60
+VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
+"""How Taichi's trace names the device that it takes."""
+SOFTWARE = re.compile("llvmpipe|lavapipe|SwiftShader", re.IGNORECASE)
 
 
 class BackendError(RuntimeError):
     """A backend that does not start here; the message says which, and what does."""
 
 
-def _probe(arch: str) -> bool:
-    """Whether ``arch`` starts, found out in another process: a missing driver can end the one that asks."""
+def _probe(arch: str, hardware: bool = False) -> bool:
+    """Whether ``arch`` starts, found out in another process: a missing driver can end the one that asks.
+
+    With ``hardware`` a Vulkan driver that computes on the processor does not count.
+    """
     if arch == "metal" and sys.platform != "darwin":
         return False
     code = (
         "from taichi_fluid._ti import ti\n"
-        f"ti.init(arch=ti.{arch}, log_level=ti.ERROR, enable_fallback=False)\n"
+        f"ti.init(arch=ti.{arch}, log_level=ti.TRACE, enable_fallback=False)\n"
         "a = ti.ndarray(ti.f32, 1)\n"
         "a.fill(1.0)\n"
         "ti.sync()\n"
@@ -33,7 +40,9 @@ def _probe(arch: str) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
-    return probe.returncode == 0
+    device = VULKAN_DEVICE.search((probe.stdout + probe.stderr).decode(errors="replace"))
+    software = device is not None and SOFTWARE.search(device.group(1)) is not None
+    return probe.returncode == 0 and not (hardware and software)
 
 
 def probe_environment() -> dict[str, str]:
@@ -41,11 +50,6 @@ def probe_environment() -> dict[str, str]:
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
     return {**os.environ, "PYTHONPATH": path}
-
-
-def available_archs() -> list[str]:
-    """The archs of ``AUTO_ORDER`` that start on this machine."""
-    return [arch for arch in AUTO_ORDER if arch == "cpu" or _probe(arch)]
 
 
 def start(arch: str = "auto", **options) -> str:
@@ -68,7 +72,7 @@ def start(arch: str = "auto", **options) -> str:
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         raise BackendError("opengl does not start without a display (DISPLAY is not set): try vulkan or cpu.")
     if arch == "auto":
-        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and _probe(a)), "cpu")
+        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and _probe(a, hardware=True)), "cpu")
     elif arch != "cpu" and not _probe(arch):
         raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
     with _quiet_stdout():

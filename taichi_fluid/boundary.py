@@ -74,6 +74,7 @@ class Walls:
 
         Of a velocity component also the two layers of faces that lie on its walls are set.
         """
+        self.grid.require_runtime()
         mirror = self._copy if component == SCALAR else self._slip
         self._kernels.fill_ghosts(array, self.grid.n, offset, component, mirror)
 

@@ -139,7 +139,9 @@ def _run(
         _stop(str(error))
     if not headless:
         if _has_display():
-            _say("the live window is not in this version yet, so the scene is recorded; --headless says the same.")
+            _say(
+                "the live window is not in this version yet, so the scene is recorded; give --headless to record without this remark."
+            )
         else:
             _say("there is no display (DISPLAY is not set), so the scene is recorded instead of shown in a window.")
     try:
@@ -184,10 +186,13 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     unsolved = numbers["pressure"]["not_converged"]
     if unsolved:
         _say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    unsolved = numbers["diffusion"]["not_converged"]
+    if unsolved:
+        _say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
     if json_path is not None:
         try:
             write_json(json_path, {"arch": arch, **numbers})
-        except OSError as error:
+        except (OSError, ValueError) as error:
             _show(recorder.written)
             _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
         click.echo(str(json_path))
@@ -278,7 +283,10 @@ def doctor(json_path: Path | None) -> None:
             table.add_row(arch, starts, answer, error, finding["device"] or finding["note"])
     Console(soft_wrap=True).print(table)
     if json_path is not None:
-        write_json(json_path, {"backends": findings})
+        try:
+            write_json(json_path, {"backends": findings})
+        except OSError as error:
+            _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     working = [finding["right"] for finding in findings if finding["starts"]]
     if not working or not all(working):
         raise SystemExit(1)

@@ -8,32 +8,15 @@ from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
 from .kernels import Array, kernel_family
+from .operators.differences import difference_sum
 from .pressure.krylov import ConjugateGradient, SolveResult
-
-
-@ti.func
-def laplacian_at(a: ti.template(), c, s):
-    """dx² ∇²a at ``c``, by differences to the 2·dim neighbours.
-
-    Rises and falls are summed apart: a compiler that is allowed to reorder would else subtract 2·dim times the middle
-    from the sum of the neighbours, which for a constant is not 0 but rounding.
-    """
-    here = a[c]
-    zero = ti.f32(0.0)
-    rises, falls = zero, zero
-    for axis in ti.static(range(s.n)):
-        for side in ti.static((-1, 1)):
-            change = a[c + side * s[axis]] - here
-            rises += ti.max(change, zero)
-            falls += ti.min(change, zero)
-    return rises + falls
 
 
 @ti.func
 def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(), out: ti.template()):
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
-        value = laplacian_at(a, offset + c, s)
+        value = difference_sum(a, offset + c, s)
     out[c] = value
 
 
@@ -64,10 +47,12 @@ class Diffusion:
         grid: The grid.
         walls: Its sides; scalars have no flux through them, velocity components feel their slip.
         tolerance: Relative residual of the change.
+        max_iterations: Give up after these.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, tolerance: float = 1e-5):
-        self.grid, self.walls, self.tolerance = grid, walls, tolerance
+    def __init__(self, grid: Grid, walls: Walls, tolerance: float = 1e-5, max_iterations: int = 500):
+        self.grid, self.walls = grid, walls
+        self.tolerance, self.max_iterations = tolerance, max_iterations
         self._solver = ConjugateGradient(grid)
         self._rhs, self._change = grid.array(), grid.array()
         self._kernels = diffusion_kernels(grid.loops)
@@ -88,12 +73,15 @@ class Diffusion:
         self._solver.setup(self.walls.first_unknown(component), self.walls.diffusion_sides(component, shift))
         self._kernels.compute_laplacian(a, self._solver.inv_diag, self._rhs, self.grid.n, offset)
         self._change.fill(0.0)
-        result = self._solver.solve(self._rhs, self._change, tolerance=self.tolerance)
+        result = self._solver.solve(
+            self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations
+        )
         self._kernels.add_change(self._change, a, self.grid.n, offset)
         self.walls.fill(a, component, offset)
         return result
 
-    def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> None:
+    def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a staggered velocity in place; ``viscosity`` is kinematic, in m²/s."""
-        for axis in range(self.grid.dim):
-            self.diffuse(velocity, viscosity, dt, component=axis, offset=axis * self.grid.cells)
+        axes = range(self.grid.dim) if viscosity * dt else ()
+        results = (self.diffuse(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
+        return [result for result in results if result is not None]

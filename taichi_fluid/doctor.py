@@ -17,11 +17,12 @@ import numpy as np
 
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
-from .backend import probe_environment, start_here
+from .backend import VULKAN_DEVICE, probe_environment, start_here
 from .boundary import Boundary, Walls
 from .grid import Grid
 from .pressure.projection import Projection
 
+STARTED = "taichi-fluid-doctor started"
 ANSWER = "taichi-fluid-doctor:"
 SECONDS = 180
 TOLERANCE = 2e-6
@@ -89,7 +90,7 @@ def examine(arch: str) -> dict[str, Any]:
     """Start ``arch`` in another process and let it compute; what came of it, ready for JSON.
 
     Returns:
-        ``arch``, ``starts``, ``right`` (None if it did not start), ``error`` (largest relative difference), ``device``
+        ``arch``, ``starts``, ``right`` (None if it did not start, False too if it broke off), ``error`` (largest relative difference), ``device``
         and ``note`` (why it does not start).
     """
     finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "note": ""}
@@ -109,6 +110,9 @@ def examine(arch: str) -> dict[str, Any]:
         log.seek(0)
         text = log.read()
     answers = [line for line in text.splitlines() if line.startswith(ANSWER)]
+    if not answers and STARTED in text:
+        words = f"started, then ended with status {child.returncode}: {_last_words(text)}"
+        return {**finding, "starts": True, "right": False, "note": words}
     if not answers:
         reason = "ended the process" if child.returncode < 0 else "does not start"
         return {**finding, "note": f"{reason} (status {child.returncode}): {_last_words(text)}"}
@@ -133,7 +137,7 @@ def _device(arch: str, log: str) -> str:
             return listed.stdout.splitlines()[0].strip() if listed.stdout else ""
         except (OSError, subprocess.TimeoutExpired):
             return ""
-    found = re.search(r"Found Vulkan Device \d+ \((.+)\)", log)
+    found = VULKAN_DEVICE.search(log)
     return found.group(1) if found else ""
 
 
@@ -150,6 +154,7 @@ def _answer(arch: str) -> None:
     """Compute here, in a process of its own, and print the finding."""
     start_here(arch, log_level=ti.TRACE)  # which names the device
     ti.set_logging_level(ti.ERROR)
+    print(STARTED, flush=True)
     error = max(normoyle_error(dim, preconditioner) for dim in (2, 3) for preconditioner in ("multigrid", "diagonal"))
     finding = {"right": error <= TOLERANCE, "error": error if math.isfinite(error) else None}
     print(ANSWER + json.dumps(finding), flush=True)

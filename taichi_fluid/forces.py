@@ -102,12 +102,14 @@ def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coeffic
         coefficient: Relative weight per unit of the scalar: for temperature minus the expansion coefficient, 1/K.
         dt: Seconds.
     """
+    grid.require_runtime()
     change = _vector(grid, [dt * g * coefficient for g in gravity])
     force_kernels(grid.loops).add_buoyancy(velocity, scalar, grid.n, change)
 
 
 def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -> None:
     """Add dt · acceleration, in m/s², to every face; walls must be filled afterwards."""
+    grid.require_runtime()
     force_kernels(grid.loops).accelerate(velocity, grid.n, _vector(grid, [dt * a for a in acceleration]))
 
 
@@ -125,6 +127,7 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
         dt: Seconds.
         scratch: Arrays to work in: two of ``dim`` components and one scalar.
     """
+    grid.require_runtime()
     vorticity, force, magnitude = scratch
     kernels = force_kernels(grid.loops)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)

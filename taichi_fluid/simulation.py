@@ -39,11 +39,13 @@ class Step(NamedTuple):
         dt: Seconds.
         pressure: How the pressure solve ended.
         stage_ms: Milliseconds of each stage by name, device work included; empty unless it was timed.
+        diffusion: How each implicit diffusion ended.
     """
 
     dt: float
     pressure: SolveResult | None
     stage_ms: dict[str, float]
+    diffusion: tuple[SolveResult, ...] = ()
 
 
 class Simulation:
@@ -77,7 +79,8 @@ class Simulation:
         self.state = State(self.grid, scene)
         self.diagnostics = Diagnostics(self.grid)
         self.time, self.steps = 0.0, 0
-        self.last_pressure: SolveResult | None = None
+        self._pressure_result: SolveResult | None = None
+        self._diffusion_results: list[SolveResult] = []
         self.stages = [
             Stage("advect", Simulation._advect),
             Stage("sources", Simulation._emit),
@@ -85,15 +88,15 @@ class Simulation:
             Stage("diffuse", Simulation._diffuse),
             Stage("project", Simulation._project),
         ]
-        self._projections: dict[str, Projection] = {}
+        self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
         self._build()
 
     def _build(self) -> None:
         solver, grid = self._scene.solver, self.grid
         preconditioner = "multigrid" if solver.pressure == "multigrid-cg" else "diagonal"
-        if preconditioner not in self._projections:
-            self._projections = {preconditioner: Projection(grid, self.walls, self.state.scratch[2], preconditioner)}
+        if self._projection is None or self._projection.preconditioner != preconditioner:
+            self._projection = Projection(grid, self.walls, self.state.scratch[2], preconditioner)
         self._advection = Advection(grid, self.walls, self.state.scratch, Scheme(solver.advection), Trace(solver.trace))
         self._emitters = [
             Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
@@ -164,15 +167,18 @@ class Simulation:
             return
         if self._diffusion is None:
             self._diffusion = Diffusion(self.grid, self.walls)
-        self._diffusion.diffuse_velocity(self.state.velocity.current, fluid.viscosity, dt)
+        self._diffusion.max_iterations = self._scene.solver.max_iterations
+        results = self._diffusion_results
+        results += self._diffusion.diffuse_velocity(self.state.velocity.current, fluid.viscosity, dt)
         for name, quantity in self.state.carried.items():
             for k in range(quantity.components):
-                self._diffusion.diffuse(quantity.current, scalars[name], dt, SCALAR, k * self.grid.cells)
+                result = self._diffusion.diffuse(quantity.current, scalars[name], dt, SCALAR, k * self.grid.cells)
+                results += [result] if result else []
 
     def _project(self, dt: float) -> None:
         solver = self._scene.solver
-        (projection,) = self._projections.values()
-        self.last_pressure = projection.project(
+        assert self._projection is not None
+        self._pressure_result = self._projection.project(
             self.state.velocity.current,
             self.state.pressure,
             dt=dt,
@@ -233,6 +239,7 @@ class Simulation:
 
     def _run_stages(self, dt: float, timed: bool) -> Step:
         stage_ms = {}
+        self._pressure_result, self._diffusion_results = None, []
         for stage in list(self.stages):
             start = time.perf_counter()
             stage.run(self, dt)
@@ -241,10 +248,12 @@ class Simulation:
                 stage_ms[stage.name] = 1e3 * (time.perf_counter() - start)
         self.time += dt
         self.steps += 1
-        return Step(dt, self.last_pressure, stage_ms)
+        return Step(dt, self._pressure_result, stage_ms, tuple(self._diffusion_results))
 
     def advance(self, duration: float, timed: bool = False) -> list[Step]:
-        """Advance by ``duration`` seconds in as many steps as stability asks for, all but equal, and land on it.
+        """Advance by ``duration`` seconds and land on it.
+
+        Steps are as many as stability asks for, all but equal; with a fixed ``solver.dt`` whole ones and a shorter last.
 
         Raises:
             ValueError: if the duration is not a number of seconds from 0 up.
@@ -254,9 +263,12 @@ class Simulation:
             raise ValueError(f"duration is {duration}; it must be a number of seconds, 0 or more")
         done, steps = 0.0, []
         while done < duration * (1 - 1e-9):
-            remaining = duration - done
-            count = math.ceil(remaining / self.stable_dt(self.check()) * (1 - 1e-9))
-            steps.append(self._run_stages(remaining / max(count, 1), timed))
+            remaining, stable = duration - done, self.stable_dt(self.check())
+            if self._scene.solver.dt is not None:
+                dt = min(stable, remaining)
+            else:
+                dt = remaining / max(math.ceil(remaining / stable * (1 - 1e-9)), 1)
+            steps.append(self._run_stages(dt, timed))
             done += steps[-1].dt
         return steps
 

@@ -119,6 +119,7 @@ class Emitter:
 
     def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
         """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""
+        self.grid.require_runtime()
         drift = [time * MOTTLE_SPEED * (1.0 - 0.37 * axis) for axis in range(self.grid.dim)]
         phase = float_vector(self.grid.dim)(*drift)
         self._kernels.add_rate(
@@ -127,9 +128,11 @@ class Emitter:
 
     def drive(self, velocity, target: Sequence[float]) -> None:
         """Set the staggered velocity to ``target``, m/s, where the shape covers a face; in part where in part."""
+        self.grid.require_runtime()
         self._kernels.drive(velocity, *self._where, float_vector(self.grid.dim)(*target), *self._shape)
 
 
 def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     """Let a scalar fade: multiply by exp(-rate · dt). ``rate`` in 1/s."""
+    grid.require_runtime()
     decay_kernels(grid.loops).decay(array, grid.n, offset, math.exp(-rate * dt))

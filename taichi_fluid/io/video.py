@@ -34,7 +34,11 @@ class VideoWriter:
         handle, self._temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
         os.close(handle)
         set_usual_permissions(Path(self._temporary))
-        self._container = av.open(self._temporary, "w", format="mp4", options={"movflags": "faststart"})
+        try:
+            self._container = av.open(self._temporary, "w", format="mp4", options={"movflags": "faststart"})
+        except BaseException:
+            Path(self._temporary).unlink(missing_ok=True)
+            raise
         try:
             stream = self._container.add_stream("libx264", rate=Fraction(fps).limit_denominator(100_000))
         except Exception as error:

@@ -9,7 +9,7 @@ from .._ti import ti
 @ti.func
 def hash_01(I):
     """A number in [0, 1) for an integer lattice point."""
-    h = ti.cast(-1640531527, ti.u32)  # the constants of MurmurHash3, as i32 literals
+    h = ti.cast(-1640531527, ti.u32)  # the golden ratio; below, MurmurHash3's mixing, as i32 literals
     for axis in ti.static(range(I.n)):
         h = h ^ ti.cast(I[axis], ti.u32)
         h = h * ti.cast(-2048144789, ti.u32)

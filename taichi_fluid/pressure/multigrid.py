@@ -1,6 +1,7 @@
 """Geometric multigrid: a V-cycle that serves as a symmetric preconditioner.
 
-Cells are coarsened by two per axis at every level, an odd axis rounding up, so any size works. Prolongation is
+Cells are coarsened by two per axis at every level, an odd axis rounding to the
+nearer extent, so any size works. Prolongation is
 (tri)linear between cell centres, with weights that leave out cells that are not solved for; restriction is its
 transpose. The smoother is red-black Gauss-Seidel, red then black on the way down, black then red on the way up: with
 the transposed transfers and that order the cycle is a symmetric operator, which conjugate gradients needs.
@@ -250,7 +251,6 @@ class Multigrid:
             level.transfer.compute_red_residual, solution, rhs, level.inv_diag, level.weight, residual, level.n
         )
         halved = sum(n > 1 for n in level.grid.shape)
-        # Loops over the coarse cells, but with the work of the fine ones.
         recorder.launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
         self._record_level(recorder, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
         recorder.launch(level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.n)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, add, flat, int_vector, kernel_family
+from ..operators.differences import difference_sum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +60,14 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), c, s, shift):
     """(A x) at a cell ``c`` that is solved for.
 
     The sum is taken over differences: ``diagonal · x_c - sum`` would lose a rounding error of the size of x_c in every
-    cell, which in f32 is what limits the residual of a large grid. Rises and falls are summed apart, because a compiler
-    that may reorder sums would make just that of a plain sum of differences.
+    cell, which in f32 is what limits the residual of a large grid.
     """
-    here = x[c]
-    rises, falls = ti.f32(0.0), ti.f32(0.0)
-    for a in ti.static(range(s.n)):
-        for side in ti.static((-1, 1)):
-            change = here - x[c + side * s[a]]
-            rises += ti.max(change, ti.f32(0.0))
-            falls += ti.min(change, ti.f32(0.0))
     # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
     neighbours = ti.cast(2 * s.n, ti.f32)
     walls = ti.f32(0.0)
     if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
         walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
-    return (rises + falls) + (walls + shift) * here
+    return (walls + shift) * x[c] - difference_sum(x, c, s)
 
 
 @ti.func
@@ -123,7 +116,6 @@ def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), fine_n, fin
 def setup_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
     Box = ti.types.vector(2 * loops.dim, ti.f32)
-    dim = loops.dim
 
     @ti.kernel
     def mark_unknowns(unknown: Array, n: IntVector, first: IntVector):
@@ -142,7 +134,6 @@ def setup_kernels(loops):
         "coarsen_unknowns": coarsen_unknowns,
         "compute_inv_diag": compute_inv_diag,
         "Box": Box,
-        "dim": dim,
     }
 
 

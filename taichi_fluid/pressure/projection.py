@@ -1,7 +1,7 @@
 """Projection: the pressure that makes a staggered velocity free of divergence, and its gradient taken off."""
 
 from .._ti import ti
-from ..boundary import Walls
+from ..boundary import SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, kernel_family
 from ..operators.differences import outflow_at
@@ -54,12 +54,14 @@ class Projection:
     def __init__(self, grid: Grid, walls: Walls, rhs, preconditioner: str = "multigrid"):
         self.grid, self.walls = grid, walls
         self.solver = ConjugateGradient(grid, preconditioner)
-        self.solver.setup(walls.first_unknown(-1), walls.pressure_sides())
+        self.preconditioner = preconditioner
+        self.solver.setup(walls.first_unknown(SCALAR), walls.pressure_sides())
         self._rhs = rhs
         self._kernels = projection_kernels(grid.loops)
 
     def compute_rhs(self, velocity, rhs, dt: float, rho: float) -> None:
         """``rhs`` = -(rho dx² / dt) div u, in Pa."""
+        self.grid.require_runtime()
         self._kernels.compute_rhs(velocity, rhs, self.grid.n, rho * self.grid.dx / dt)
 
     def project(

@@ -73,8 +73,21 @@ def _write_glow(
 
 
 @kernel_family
-def optics_kernels(loops, has_smoke, has_dye):
+def light_kernels(loops):
     IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+
+    @ti.kernel
+    def compute_light(
+        extinction: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector, dx: ti.f32
+    ):
+        each_cell_in(n * 0, n + 2, n, _write_light, (extinction, light, fine_n, direction, dx))
+
+    return {"compute_light": compute_light}
+
+
+@kernel_family
+def optics_kernels(loops, has_smoke, has_dye):
+    IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
     Colour = float_vector(3)
 
     @ti.kernel
@@ -82,12 +95,6 @@ def optics_kernels(loops, has_smoke, has_dye):
         each_cell_in(
             n * 0, n + 2, n, _write_extinction, (smoke, dye, extinction, n, strength, has_smoke, has_dye)
         )  # fmt: skip
-
-    @ti.kernel
-    def compute_light(
-        extinction: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector, dx: ti.f32
-    ):
-        each_cell_in(n * 0, n + 2, n, _write_light, (extinction, light, fine_n, direction, dx))
 
     @ti.kernel
     def compute_glow(
@@ -99,7 +106,7 @@ def optics_kernels(loops, has_smoke, has_dye):
             (smoke, dye, light, glow, n, light_n, albedo, sun, ambient, has_smoke, has_dye),
         )  # fmt: skip
 
-    return {"compute_extinction": compute_extinction, "compute_light": compute_light, "compute_glow": compute_glow}
+    return {"compute_extinction": compute_extinction, "compute_glow": compute_glow}
 
 
 class Optics:
@@ -128,14 +135,16 @@ class Optics:
             smoke: Concentration.
             dye: Red, green and blue, component after component.
         """
+        self.grid.require_runtime()
         kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None)
-        light_kernels = optics_kernels(self.light_grid.loops, smoke is not None, dye is not None)
         smoke = self._nothing[0] if smoke is None else smoke
         dye = self._nothing[1] if dye is None else dye
         n, light_n = self.grid.n, self.light_grid.n
         kernels.compute_extinction(smoke, dye, self.extinction, n, look.extinction)
         towards = float_vector(self.grid.dim)(*direction)
-        light_kernels.compute_light(self.extinction, self.light, light_n, n, towards, self.grid.dx)
+        light_kernels(self.light_grid.loops).compute_light(
+            self.extinction, self.light, light_n, n, towards, self.grid.dx
+        )
         colour = float_vector(3)
         sun = colour(*(look.light_strength * channel for channel in look.light))
         kernels.compute_glow(

@@ -61,6 +61,7 @@ def render_slice(
         axis: Axis perpendicular to the plane.
         position: Place of the plane along that axis, from 0 to 1.
     """
+    grid.require_runtime()
     horizontal, vertical = _AXES[axis] if grid.dim == 3 else (0, 1)
     (left, low), cells_per_pixel = fit_plane((grid.shape[horizontal], grid.shape[vertical]), image)
     corner, across, upward = ([0.0] * grid.dim for _ in range(3))

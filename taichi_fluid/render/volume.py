@@ -139,6 +139,7 @@ def render_volume(grid: Grid, extinction, glow, view: View, image: Image, backgr
         background: Colours of the upper and the lower edge.
         exposure: Brightness.
     """
+    grid.require_runtime()
     point, colour = float_vector(3), float_vector(3)
     eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
     volume_kernels(grid.loops).march(
@@ -158,6 +159,7 @@ def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, f
 
 def render_slab(grid: Grid, extinction, glow, image: Image, background, exposure: float) -> None:
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
+    grid.require_runtime()
     corner, cells_per_pixel = fit_plane(grid.shape, image)
     point, colour = float_vector(2), float_vector(3)
     volume_kernels(grid.loops).slab(

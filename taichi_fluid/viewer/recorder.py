@@ -67,7 +67,7 @@ class Recorder:
         return self.written
 
 
-def record(simulation: Simulation, front: Recorder, console: Console | None = None) -> dict[str, Any]:
+def record(simulation: Simulation, front: Front, console: Console | None = None) -> dict[str, Any]:
     """Run a simulation for the pictures its scene's output asks for.
 
     Args:
@@ -76,7 +76,7 @@ def record(simulation: Simulation, front: Recorder, console: Console | None = No
         console: Where progress is shown; stderr when left out.
 
     Returns:
-        What ``--json`` holds, but for the arch: see ``taichi-fluid run --help``.
+        What ``--json`` holds, but for the arch; see ``summary``.
 
     Raises:
         NotFinite: if a quantity becomes NaN or infinite; the pictures so far are kept.
@@ -91,7 +91,6 @@ def record(simulation: Simulation, front: Recorder, console: Console | None = No
         TextColumn("frame {task.completed:.0f}/{task.total:.0f}  {task.fields[numbers]}"),
         TimeRemainingColumn(),
     )
-    divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
     try:
         renderer = Renderer(simulation)
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
@@ -117,12 +116,16 @@ def _numbers(steps: list[Step], divergence: float) -> str:
 
 
 def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], written: list[Path]) -> dict[str, Any]:
-    """The numbers of a run, ready for JSON."""
+    """The numbers of a run, ready for JSON: times, iterations, residuals, divergence, mass, files.
+
+    The divergence is times dx over the largest velocity component: 1 would be a flow that changes by all of itself from
+    cell to cell.
+    """
     speed = simulation.check()
     divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
-    # Relative to the divergence of a flow of that speed which changes from cell to cell.
     scale = simulation.grid.dx / speed if speed > 0 else 0.0
     solves = [step.pressure for step in steps if step.pressure is not None]
+    diffusions = [solve for step in steps for solve in step.diffusion]
     totals = [sum(step.stage_ms.values()) for step in steps]
     smoke = simulation.state.carried.get("smoke")
     names = [stage.name for stage in simulation.stages]
@@ -139,6 +142,10 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
             "relative_residual": max((solve.relative_residual for solve in solves), default=0.0),
             "not_converged": sum(solve.status.name != "CONVERGED" for solve in solves),
+        },
+        "diffusion": {
+            "solves": len(diffusions),
+            "not_converged": sum(solve.status.name != "CONVERGED" for solve in diffusions),
         },
         "divergence": {"max": divergence.max * scale, "rms": divergence.rms * scale},
         "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
