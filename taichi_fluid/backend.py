@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from ._ti import impl, ti
+from .limits import ARCHS
 
-ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
 AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
 """What ``auto`` tries. OpenGL is only started when asked for: Taichi aborts the process on what it lacks there."""
 PROBE_SECONDS = 60

@@ -4,6 +4,7 @@ Exit status 0 done, 1 failed, 2 bad input. Progress and sentences go to stderr, 
 only after the input has been checked.
 """
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,10 +16,8 @@ import click
 from .errors import TaichiUnavailable
 from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
+from .limits import ARCHS, MAX_ARRAY_BYTES
 from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
-
-ARCH_NAMES = ("auto", "cuda", "vulkan", "metal", "opengl", "cpu")
-MAX_ARRAY_BYTES = 2**31 - 4
 
 
 def _stop(message: str, status: int = 2) -> NoReturn:
@@ -67,9 +66,7 @@ def _check_memory(scene: Scene) -> None:
     """Refuse a grid that the machine, or any array of a backend, cannot hold."""
     needed, free = bytes_needed(scene), _free_memory()
     shape = " x ".join(map(str, scene.domain.shape))
-    cells = 1
-    for n in scene.domain.shape:
-        cells *= n + 2
+    cells = math.prod(n + 2 for n in scene.domain.shape)
     if 4 * cells * 3 > MAX_ARRAY_BYTES:
         raise SceneError(
             f"domain.resolution is {scene.domain.resolution}: {shape} cells need {_gib(needed)} and arrays of "
@@ -91,7 +88,7 @@ def _has_display() -> bool:
 def _common(command: Callable) -> Callable:
     """The options that ``demo`` and ``run`` share; their names are names of the scene's own values."""
     options = [
-        click.option("--arch", type=click.Choice(ARCH_NAMES), default="auto", show_default=True, help="Backend."),
+        click.option("--arch", type=click.Choice(("auto", *ARCHS)), default="auto", show_default=True, help="Backend."),
         click.option("--resolution", type=int, metavar="N", help="Cells along the longest edge of the box."),
         click.option("--frames", type=int, metavar="N", help="Pictures to record."),
         click.option("--headless", is_flag=True, help="Record without a window."),
@@ -273,7 +270,7 @@ def doctor(json_path: Path | None) -> None:
     table = Table("arch", "starts", "answer", "largest error", "device or reason")
     findings = []
     with Console(stderr=True).status("") as status:
-        for arch in ARCH_NAMES[1:]:
+        for arch in ARCHS:
             status.update(f"trying {arch} …")
             finding = examine(arch)
             findings.append(finding)

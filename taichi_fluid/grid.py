@@ -8,9 +8,7 @@ import numpy as np
 
 from . import kernels
 from ._ti import impl, ti
-
-MAX_ARRAY_BYTES = 2**31 - 4
-"""Taichi computes byte offsets in 32 bits on Vulkan and Metal, and element counts in 32 bits everywhere."""
+from .limits import MAX_ARRAY_BYTES
 
 
 @dataclass(frozen=True)

@@ -99,24 +99,14 @@ def flat(I, s):
 
 
 @ti.func
-def _row_start(row, lower, upper):
-    """Integer position of the first cell of a row of the box ``[lower, upper)``."""
-    I = lower
-    rest = row
-    for a in ti.static(range(lower.n - 2, 0, -1)):
-        width = upper[a] - lower[a]
-        I[a] = lower[a] + rest % width
-        rest = rest // width
-    I[0] = lower[0] + rest
-    return I
+def _position(index, lower, upper, last: ti.template()):
+    """``index``-th integer position of the box ``[lower, upper)`` counted over its axes up to ``last``, that fastest.
 
-
-@ti.func
-def cell_at(index, lower, upper):
-    """Integer position of the ``index``-th cell of the box ``[lower, upper)``, last axis fastest."""
+    With all axes it is a cell; without the last one it is the first cell of a row.
+    """
     I = lower
     rest = index
-    for a in ti.static(range(lower.n - 1, 0, -1)):
+    for a in ti.static(range(last, 0, -1)):
         width = upper[a] - lower[a]
         I[a] = lower[a] + rest % width
         rest = rest // width
@@ -165,23 +155,30 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     dim, rows, serial = shape
     last = dim - 1
 
-    @ti.func
-    def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
-        if ti.static(rows):
-            ti.loop_config(serialize=serial)
-            for row in range(_rows_in(lower, upper)):
-                s = strides_of(n)
-                I = _row_start(row, lower, upper)
-                base = flat(I, s)
-                for k in range(upper[last] - lower[last]):
-                    J = I
-                    J[last] += k
-                    body(base + k, J, s, *args)
-        else:
-            for index in range(_rows_in(lower, upper) * (upper[last] - lower[last])):
-                s = strides_of(n)
-                I = cell_at(index, lower, upper)
-                body(flat(I, s), I, s, *args)
+    def box_loop(serialize: bool):
+        @ti.func
+        def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
+            if ti.static(rows):
+                ti.loop_config(serialize=serialize)
+                for row in range(_rows_in(lower, upper)):
+                    s = strides_of(n)
+                    I = _position(row, lower, upper, last - 1)
+                    base = flat(I, s)
+                    for k in range(upper[last] - lower[last]):
+                        J = I
+                        J[last] += k
+                        body(base + k, J, s, *args)
+            else:
+                for index in range(_rows_in(lower, upper) * (upper[last] - lower[last])):
+                    s = strides_of(n)
+                    I = _position(index, lower, upper, last)
+                    body(flat(I, s), I, s, *args)
+
+        return each_cell_in
+
+    each_cell_in = box_loop(serial)
+    # A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
+    each_cell_of_plane = box_loop(True)
 
     @ti.func
     def each_cell(n, body: ti.template(), args: ti.template()):
@@ -194,7 +191,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             ti.loop_config(serialize=serial)
             for row in range(_rows_in(n * 0 + 1, n + 1)):
                 s = strides_of(n)
-                I = _row_start(row, n * 0 + 1, n + 1)
+                I = _position(row, n * 0 + 1, n + 1, last - 1)
                 I[last] += (I.sum() + colour) & 1
                 base = flat(I, s)
                 for half in range((n[last] - I[last]) // 2 + 1):
@@ -205,7 +202,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             width = (n[last] + 1) // 2
             for index in range(_rows_in(n * 0 + 1, n + 1) * width):
                 s = strides_of(n)
-                I = _row_start(index // width, n * 0 + 1, n + 1)
+                I = _position(index // width, n * 0 + 1, n + 1, last - 1)
                 I[last] += ((I.sum() + colour) & 1) + 2 * (index % width)
                 if I[last] <= n[last]:
                     body(flat(I, s), I, s, *args)
@@ -213,22 +210,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     @ti.func
     def each_on_plane(n, axis: ti.template(), body: ti.template(), args: ti.template()):
         """Every index of the lower ghost layer along ``axis``, the ghosts of the other axes included."""
-        if ti.static(rows):
-            # A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
-            ti.loop_config(serialize=True)
-            for row in range(_rows_in(n * 0, _plane_end(n, axis))):
-                s = strides_of(n)
-                I = _row_start(row, n * 0, _plane_end(n, axis))
-                base = flat(I, s)
-                for k in range(_plane_end(n, axis)[last]):
-                    J = I
-                    J[last] += k
-                    body(base + k, J, s, *args)
-        else:
-            for index in range(_rows_in(n * 0, _plane_end(n, axis)) * _plane_end(n, axis)[last]):
-                s = strides_of(n)
-                I = cell_at(index, n * 0, _plane_end(n, axis))
-                body(flat(I, s), I, s, *args)
+        each_cell_of_plane(n * 0, _plane_end(n, axis), n, body, args)
 
     @ti.func
     def each_pixel(width, height, body: ti.template(), args: ti.template()):
@@ -253,7 +235,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 rows_here = _rows_in(n * 0 + 1, n + 1)
                 total = start
                 for row in range(rows_here * chunk // ROW_PARTIALS, rows_here * (chunk + 1) // ROW_PARTIALS):
-                    I = _row_start(row, n * 0 + 1, n + 1)
+                    I = _position(row, n * 0 + 1, n + 1, last - 1)
                     base = flat(I, s)
                     along_row = start
                     for k in range(n[last]):
@@ -269,7 +251,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 total = start
                 index = thread
                 while index < cells:
-                    I = cell_at(index, n * 0 + 1, n + 1)
+                    I = _position(index, n * 0 + 1, n + 1, last)
                     total = combine(total, body(flat(I, s), I, s, *args))
                     index += CELL_PARTIALS
                 partials[thread] = total

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 ORDER = [
-    ["errors"],
+    ["errors", "limits"],
     ["_ti"],
     ["backend", "scene"],
     ["kernels"],

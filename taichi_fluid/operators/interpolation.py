@@ -10,18 +10,26 @@ from ..kernels import strides_of
 
 
 @ti.func
-def corners_at(a: ti.template(), offset, q, n):
-    """The 2^dim values around ``q``, first axis in the lowest bit, and where ``q`` lies between them (0 to 1)."""
+def lower_corner_at(q, n):
+    """Flat index of the lowest of the 2^dim cells around ``q``, and where ``q`` lies between them (0 to 1)."""
     s = strides_of(n)
     fraction = q
-    base = offset
+    base = 0
     for axis in ti.static(range(q.n)):
         cell = ti.min(ti.cast(q[axis], ti.i32), n[axis])
         fraction[axis] = q[axis] - ti.cast(cell, ti.f32)
         base += cell * s[axis]
+    return base, fraction
+
+
+@ti.func
+def corners_at(a: ti.template(), offset, q, n):
+    """The 2^dim values around ``q``, first axis in the lowest bit, and where ``q`` lies between them (0 to 1)."""
+    s = strides_of(n)
+    base, fraction = lower_corner_at(q, n)
     values = ti.Vector([ti.f32(0.0)] * 2**q.n)
     for corner in ti.static(range(2**q.n)):
-        c = base
+        c = offset + base
         for axis in ti.static(range(q.n)):
             if ti.static((corner >> axis) & 1):
                 c += s[axis]

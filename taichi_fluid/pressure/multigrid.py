@@ -212,7 +212,8 @@ class Multigrid:
                     finer.unknown, level.unknown, finer.weight, finer.n, level.strides
                 )
             level.set_diagonal(level.unknown, sides, shift)
-            level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
+            if sides.singular:
+                level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
 
     def record(self, recorder: GraphRecorder, rhs, solution, residual) -> None:
         """Record ``solution = M rhs``, one V-cycle from zero; ``residual`` is scratch. All three are finest arrays."""

@@ -3,7 +3,7 @@
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, float_vector, kernel_family, strides_of
-from ..operators.interpolation import inside_box, sample
+from ..operators.interpolation import inside_box, lower_corner_at, sample
 from ..operators.noise import hash_01
 from .camera import View
 from .image import Image, background_at, tone_map, write_pixel
@@ -18,12 +18,7 @@ SLAB = 0.1
 def sample_glow(glow: ti.template(), q, n):
     """Linear interpolation of the interleaved colours at ``q``."""
     s = strides_of(n)
-    base = 0
-    fraction = q
-    for axis in ti.static(range(q.n)):
-        cell = ti.min(ti.cast(q[axis], ti.i32), n[axis])
-        fraction[axis] = q[axis] - ti.cast(cell, ti.f32)
-        base += cell * s[axis]
+    base, fraction = lower_corner_at(q, n)
     total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     for corner in ti.static(range(2**q.n)):
         c = base

@@ -33,7 +33,7 @@ class Recorder:
     """Writes each picture to a video or as a numbered PNG file, and a sheet of a few of them at the end."""
 
     def __init__(self, outputs: Outputs, pictures: int, width: int, height: int, fps: float):
-        self._outputs, self._pictures, self._shown = outputs, pictures, 0
+        self._outputs, self._shown = outputs, 0
         count = min(SHEET_PICTURES, pictures)
         self._wanted = {round((i + 1) * pictures / count) - 1 for i in range(count)}
         self._kept: list[np.ndarray] = []
