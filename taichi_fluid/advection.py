@@ -6,12 +6,14 @@ MacCormack; Ralston 1962 for the third-order trace.)
 """
 
 from enum import Enum
+from typing import NamedTuple
 
 from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
 from .kernels import Array, kernel_family, strides_of
 from .operators.interpolation import blend, corners_at, inside_box, sample, sample_velocity, velocity_at
+from .solids import Solids
 
 
 class Scheme(Enum):
@@ -29,20 +31,52 @@ class Trace(Enum):
     RK3 = "rk3"
 
 
+class Course(NamedTuple):
+    """What a trace depends on, and the kernels with it.
+
+    Attributes:
+        trace: How many stages.
+        axis: Velocity component whose faces are traced, or ``SCALAR`` for cell centres.
+        wraps: Whether an axis is periodic.
+        solids: Whether paths must keep out of solids.
+    """
+
+    trace: Trace
+    axis: int
+    wraps: bool
+    solids: bool
+
+
 @ti.func
-def _euler_mean(u: ti.template(), q, first, step, n):
+def _wrapped(q, period, course: ti.template()):
+    """``q`` moved by whole periods into the box, along axes that have one."""
+    p = q
+    if ti.static(course.wraps):
+        for axis in ti.static(range(q.n)):
+            if period[axis] > 0:
+                p[axis] -= period[axis] * ti.floor((q[axis] - ti.f32(0.5)) / period[axis])
+    return p
+
+
+@ti.func
+def _velocity_in_box(u: ti.template(), q, n, period, course: ti.template()):
+    return sample_velocity(u, inside_box(_wrapped(q, period, course), n), n)
+
+
+@ti.func
+def _euler_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
     return first
 
 
 @ti.func
-def _rk2_mean(u: ti.template(), q, first, step, n):
-    return sample_velocity(u, inside_box(q + ti.f32(0.5) * step * first, n), n)
+def _rk2_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
+    return _velocity_in_box(u, q + ti.f32(0.5) * step * first, n, period, course)
 
 
 @ti.func
-def _rk3_mean(u: ti.template(), q, first, step, n):
-    second = sample_velocity(u, inside_box(q + ti.f32(0.5) * step * first, n), n)
-    third = sample_velocity(u, inside_box(q + ti.f32(0.75) * step * second, n), n)
+def _rk3_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
+    second = _velocity_in_box(u, q + ti.f32(0.5) * step * first, n, period, course)
+    third = _velocity_in_box(u, q + ti.f32(0.75) * step * second, n, period, course)
     return ti.f32(2.0 / 9.0) * first + ti.f32(3.0 / 9.0) * second + ti.f32(4.0 / 9.0) * third
 
 
@@ -50,9 +84,35 @@ _MEAN_VELOCITY = {Trace.EULER: _euler_mean, Trace.RK2: _rk2_mean, Trace.RK3: _rk
 
 
 @ti.func
-def _displacement(u: ti.template(), q, first, step, n, mean_velocity: ti.template()):
-    """Displacement, in cells, from ``q`` along the flow for ``step`` = ±dt / dx, kept inside the box."""
-    return inside_box(q + step * mean_velocity(u, q, first, step, n), n) - q
+def _outside_solids(q, distance: ti.template(), inv_dx, n):
+    """``q`` moved along the gradient of the distance to the surface, if it lies inside a solid."""
+    node = q + ti.f32(0.5)
+    values, f = corners_at(distance, 0, node, n)
+    depth = blend(values, f) * inv_dx
+    p = q
+    if depth < 0:
+        g = q * ti.f32(0.0)
+        for corner in ti.static(range(2**q.n)):
+            for axis in ti.static(range(q.n)):
+                w = ti.f32(ti.static(2.0 * ((corner >> axis) & 1) - 1.0))
+                for other in ti.static(range(q.n)):
+                    if ti.static(other != axis):
+                        w *= f[other] if ti.static((corner >> other) & 1) else ti.f32(1.0) - f[other]
+                g[axis] += w * values[corner]
+        p -= depth * g / ti.max(g.norm(), ti.f32(1e-20))
+    return p
+
+
+@ti.func
+def _displacement(
+    u: ti.template(), distance: ti.template(), inv_dx, q, first, step, n, lower, upper, period,
+    mean_velocity: ti.template(), course: ti.template(),
+):  # fmt: skip
+    """Displacement, in cells, from ``q`` along the flow for ``step`` = ±dt / dx, kept where paths may come from."""
+    end = _wrapped(q + step * mean_velocity(u, q, first, step, n, period, course), period, course)
+    if ti.static(course.solids):
+        end = _outside_solids(inside_box(end, n), distance, inv_dx, n) + (end - inside_box(end, n))
+    return ti.min(ti.max(end, lower), upper) - q
 
 
 @ti.func
@@ -66,23 +126,32 @@ def _place(I, axis: ti.template()):
 
 @ti.func
 def _write_departure(
-    c, I, s, u: ti.template(), departure: ti.template(), n, step, axis: ti.template(), mean: ti.template()
-):
+    c, I, s, u: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n, lower, upper, period, step,
+    course: ti.template(), mean: ti.template(),
+):  # fmt: skip
     cells = s[0] * (n[0] + 2)
-    backward = _displacement(u, _place(I, axis), velocity_at(u, c, axis, n), -step, n, mean)
+    first = velocity_at(u, c, ti.static(course.axis), n)
+    backward = _displacement(
+        u, distance, inv_dx, _place(I, ti.static(course.axis)), first, -step, n, lower, upper, period, mean,
+        course,
+    )  # fmt: skip
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
 
 
 @ti.func
 def _write_departure_and_arrival(
-    c, I, s, u: ti.template(), departure: ti.template(), arrival: ti.template(), n, step,
-    axis: ti.template(), mean: ti.template(),
+    c, I, s, u: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), arrival: ti.template(), n,
+    lower, upper, period, step, course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
+    """The value that arrives stays inside the box: what lies beyond a side is not carried back."""
     cells = s[0] * (n[0] + 2)
-    q, first = _place(I, axis), velocity_at(u, c, axis, n)
-    backward = _displacement(u, q, first, -step, n, mean)
-    forward = _displacement(u, q, first, step, n, mean)
+    q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
+    backward = _displacement(u, distance, inv_dx, q, first, -step, n, lower, upper, period, mean, course)
+    forward = _displacement(
+        u, distance, inv_dx, q, first, step, n, q * 0 + ti.f32(0.5), ti.cast(n, ti.f32) + ti.f32(0.5), period, mean,
+        course,
+    )  # fmt: skip
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
         arrival[c + d * cells] = forward[d]
@@ -123,17 +192,29 @@ def _correct_at(
 
 
 @kernel_family
-def trace_kernels(loops, trace, axis):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
-    mean_velocity = _MEAN_VELOCITY[trace]
+def trace_kernels(loops, course):
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    mean_velocity = _MEAN_VELOCITY[course.trace]
 
     @ti.kernel
-    def trace_back(velocity: Array, departure: Array, n: IntVector, step: ti.f32):
-        each_cell(n, _write_departure, (velocity, departure, n, step, axis, mean_velocity))
+    def trace_back(
+        velocity: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector, lower: FloatVector,
+        upper: FloatVector, period: FloatVector, step: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _write_departure,
+            (velocity, distance, inv_dx, departure, n, lower, upper, period, step, course, mean_velocity),
+        )  # fmt: skip
 
     @ti.kernel
-    def trace_both_ways(velocity: Array, departure: Array, arrival: Array, n: IntVector, step: ti.f32):
-        each_cell(n, _write_departure_and_arrival, (velocity, departure, arrival, n, step, axis, mean_velocity))
+    def trace_both_ways(
+        velocity: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
+        lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _write_departure_and_arrival,
+            (velocity, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course, mean_velocity),
+        )  # fmt: skip
 
     return {"trace_back": trace_back, "trace_both_ways": trace_both_ways}
 
@@ -166,28 +247,36 @@ class Advection:
         scratch: Arrays to work in: two of ``dim`` components and one scalar.
         scheme: Semi-Lagrangian or clamped MacCormack.
         trace: How paths are followed.
+        solids: What paths must keep out of; its distance is read whenever paths are traced.
 
     Use:
         ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, scratch, scheme: Scheme, trace: Trace):
-        self.grid, self.walls = grid, walls
+    def __init__(self, grid: Grid, walls: Walls, scratch, scheme: Scheme, trace: Trace, solids: Solids | None = None):
+        self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self._departure, self._arrival, self._predicted = scratch
         self._kernels = advection_kernels(grid.loops)
+        self._nothing = ti.ndarray(ti.f32, 1)
 
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
         self.grid.require_runtime()
-        kernels, step = trace_kernels(self.grid.loops, self.trace, component), dt / self.grid.dx
+        course = Course(self.trace, component, any(self.walls.periodic), self.solids is not None)
+        kernels, dx = trace_kernels(self.grid.loops, course), self.grid.dx
+        distance = self.solids.distance if self.solids else self._nothing
+        where = (self.grid.n, *self.walls.path_limits(component), dt / dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.trace_back(velocity, self._departure, self.grid.n, step)
+            kernels.trace_back(velocity, distance, 1.0 / dx, self._departure, *where)
         else:
-            kernels.trace_both_ways(velocity, self._departure, self._arrival, self.grid.n, step)
+            kernels.trace_both_ways(velocity, distance, 1.0 / dx, self._departure, self._arrival, *where)
 
-    def carry(self, current, out, component: int = SCALAR, offset: int = 0) -> None:
-        """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays."""
+    def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
+        """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
+
+        ``name`` is that of a scalar, by which the sides know what enters.
+        """
         if current is out:
             raise ValueError("current and out are the same array")
         self.grid.require_runtime()
@@ -198,7 +287,7 @@ class Advection:
             self._kernels.predict(current, self._departure, self._predicted, n, offset)
             self.walls.fill(self._predicted, component)
             self._kernels.correct(current, self._predicted, self._departure, self._arrival, out, n, offset)
-        self.walls.fill(out, component, offset)
+        self.walls.fill(out, component, offset, name)
 
     def carry_velocity(self, velocity, out, dt: float) -> None:
         """``out`` = the velocity carried with itself."""

@@ -1,105 +1,195 @@
 """What stands on each of the 2·dim sides of the box, and the ghost values that say so to every stencil."""
 
 from collections.abc import Sequence
-from enum import Enum
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import Array, kernel_family
+from .kernels import Array, float_vector, kernel_family
+from .operators.ghosts import wrap_pair
 from .pressure.poisson import Sides
+from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 
-
-class Boundary(Enum):
-    """Kind of a side of the box. Both are closed: nothing flows through."""
-
-    FREE_SLIP = "free-slip"
-    NO_SLIP = "no-slip"
-
-
-Boundaries = Sequence[Sequence[Boundary]]
-"""``boundaries[axis][side]``, side 0 lower and 1 upper."""
 
 SCALAR = -1
 """In place of a component: a quantity at cell centres."""
 
+# What becomes of the faces on a side, as the kernel knows it: they are given, follow the inside, or are left alone.
+_GIVEN, _FOLLOWS, _LEFT, _WRAPS = range(4)
+
 
 @ti.func
-def _fill_ghost_pair(c, I, s, a: ti.template(), offset, component, mirror, n, axis: ti.template()):
+def _fill_ghost_pair(
+    c, I, s, a: ti.template(), offset, component, factor, value, mode, n, axis: ti.template()
+):  # fmt: skip
+    """Ghosts are ``factor · inside + value``. Of a component along its own axis also the faces on the sides are set."""
     lower = offset + c
     upper = lower + (n[axis] + 1) * s[axis]
-    if component == axis:
-        # The component's own walls: faces 1 and n + 1 lie on them, the ghost face mirrors what is inside.
-        a[lower + s[axis]] = ti.f32(0.0)
-        a[upper] = ti.f32(0.0)
-        a[lower] = -a[lower + 2 * s[axis]]
+    if mode[2 * axis] == _WRAPS:
+        wrap_pair(a, lower, s, n, axis)
+    elif component == axis:
+        first = lower + s[axis]
+        if mode[2 * axis] == _GIVEN:
+            a[first] = value[2 * axis]
+        elif mode[2 * axis] == _FOLLOWS:
+            a[first] = a[first + s[axis]]
+        if mode[2 * axis + 1] == _GIVEN:
+            a[upper] = value[2 * axis + 1]
+        elif mode[2 * axis + 1] == _FOLLOWS:
+            a[upper] = a[upper - s[axis]]
+        # Beyond its side a face mirrors what is inside.
+        a[lower] = ti.f32(2.0) * a[first] - a[first + s[axis]]
     else:
-        a[lower] = mirror[2 * axis] * a[lower + s[axis]]
-        a[upper] = mirror[2 * axis + 1] * a[upper - s[axis]]
+        a[lower] = factor[2 * axis] * a[lower + s[axis]] + value[2 * axis]
+        a[upper] = factor[2 * axis + 1] * a[upper - s[axis]] + value[2 * axis + 1]
 
 
 @kernel_family
 def boundary_kernels(loops):
     IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
-    Mirror = ti.types.vector(2 * dim, ti.f32)
+    Numbers, Modes = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
 
     @ti.kernel
-    def fill_ghosts(a: Array, n: IntVector, offset: ti.i32, component: ti.i32, mirror: Mirror):
+    def fill_ghosts(
+        a: Array, n: IntVector, offset: ti.i32, component: ti.i32, factor: Numbers, value: Numbers, mode: Modes
+    ):
         # Axis after axis over whole planes, ghosts of earlier axes included, so that edges and corners agree.
         for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _fill_ghost_pair, (a, offset, component, mirror, n, axis))
+            each_on_plane(n, axis, _fill_ghost_pair, (a, offset, component, factor, value, mode, n, axis))
 
-    return {"fill_ghosts": fill_ghosts, "Mirror": Mirror}
+    return {"fill_ghosts": fill_ghosts, "Numbers": Numbers, "Modes": Modes}
 
 
 class Walls:
-    """The sides of one grid: fills ghosts, and tells the elliptic solvers what its walls mean.
+    """The sides of one grid: fills ghosts, and tells the elliptic solvers and the traces what its sides mean.
 
     Args:
         grid: The grid.
-        boundaries: ``boundaries[axis][side]``.
+        boundaries: ``boundaries[axis][side]``: a ``Side``, or a ``Boundary`` or its name where that says it all.
+
+    Raises:
+        ValueError: for a set of sides that no flow can have, naming them.
     """
 
     def __init__(self, grid: Grid, boundaries: Boundaries):
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
         self.grid = grid
-        self.boundaries = tuple((Boundary(lower), Boundary(upper)) for lower, upper in boundaries)
+        self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
+        self._flat = [side for pair in self.sides for side in pair]
+        check_sides(self.sides, grid.shape)
         self._kernels = boundary_kernels(grid.loops)
-        kinds = [kind for pair in self.boundaries for kind in pair]
-        self._slip = self._kernels.Mirror(*[-1.0 if kind is Boundary.NO_SLIP else 1.0 for kind in kinds])
-        self._copy = self._kernels.Mirror(*[1.0] * len(kinds))
+        self._rules = {}
 
-    def fill(self, array, component: int = SCALAR, offset: int = 0) -> None:
+    def _kinds(self, *kinds: Boundary) -> list[bool]:
+        """Per side, in the order ``(x-, x+, y-, y+, …)``, whether it is one of these."""
+        return [side.kind in kinds for side in self._flat]
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Per axis, whether its two sides are one."""
+        return tuple(self._kinds(Boundary.PERIODIC)[::2])
+
+    @property
+    def has_open(self) -> bool:
+        """Whether any side is open."""
+        return any(self._kinds(Boundary.OPEN))
+
+    def _velocity(self, side: Side, component: int) -> float:
+        return side.velocity[component] if side.velocity else 0.0
+
+    def _rule(self, component: int, name: str | None, k: int, keep: bool):
+        """Factor, value and mode of every side for one quantity."""
+        key = (component, name, k, keep)
+        if key not in self._rules:
+            rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
+            factor, value, mode = zip(*rules, strict=True)
+            kernels = self._kernels
+            self._rules[key] = kernels.Numbers(*factor), kernels.Numbers(*value), kernels.Modes(*mode)
+        return self._rules[key]
+
+    def _side_rule(self, i: int, side: Side, component: int, name: str | None, k: int, keep: bool):
+        kind, axis = side.kind, i // 2
+        if kind is Boundary.PERIODIC:
+            return 1.0, 0.0, _WRAPS
+        if component == SCALAR:
+            if name is None or kind in CLOSED:
+                return 1.0, 0.0, _GIVEN
+            entering = side.values.get(name, 0.0)
+            return 0.0, float(entering[k] if isinstance(entering, Sequence) else entering), _GIVEN
+        if component == axis:
+            mode = (_LEFT if keep else _FOLLOWS) if kind is Boundary.OPEN else _GIVEN
+            return 0.0, self._velocity(side, component), mode
+        if kind in (Boundary.FREE_SLIP, Boundary.OPEN):
+            return 1.0, 0.0, _GIVEN
+        # The wall, or what flows in, moves half a cell away from the first value: the mean of that and its ghost.
+        return -1.0, 2.0 * self._velocity(side, component), _GIVEN
+
+    def fill(
+        self, array, component: int = SCALAR, offset: int = 0, name: str | None = None, *, keep: bool = False
+    ) -> None:
         """Set the ghosts of one quantity: a scalar at centres, or the velocity component ``component``.
 
-        Of a velocity component also the two layers of faces that lie on its walls are set.
+        Of a velocity component also the layers of faces that lie on its sides are set.
+
+        Args:
+            array: Holds the quantity.
+            component: Velocity component, or ``SCALAR``.
+            offset: Where it begins in ``array``.
+            name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
+                it is 0. Left out, the ghosts copy what is inside.
+            keep: Leave the faces on open sides as they are, which after a projection are part of the solution.
         """
         self.grid.require_runtime()
-        mirror = self._copy if component == SCALAR else self._slip
-        self._kernels.fill_ghosts(array, self.grid.n, offset, component, mirror)
+        rule = self._rule(component, name, offset // self.grid.cells if name else 0, keep)
+        self._kernels.fill_ghosts(array, self.grid.n, offset, component, *rule)
 
-    def fill_velocity(self, velocity) -> None:
-        """Set walls and ghosts of a staggered velocity."""
+    def fill_velocity(self, velocity, *, keep: bool = False) -> None:
+        """Set sides and ghosts of a staggered velocity; ``keep`` leaves the faces on open sides as they are."""
         for axis in range(self.grid.dim):
-            self.fill(velocity, component=axis, offset=axis * self.grid.cells)
+            self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
+
+    def path_limits(self, component: int):
+        """Lowest and highest point, in the cell-centred index space, that a path may come from; and the periods.
+
+        A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
+        have nothing beyond it.
+        """
+        beyond = self._kinds(Boundary.INFLOW, Boundary.OPEN)
+        lower, upper = [], []
+        for axis, n in enumerate(self.grid.shape):
+            own = axis == component
+            lower.append(0.0 if beyond[2 * axis] and not own else 0.5)
+            upper.append(n + 1.0 if beyond[2 * axis + 1] and not own else n + 0.5)
+        periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]
+        vector = float_vector(self.grid.dim)
+        return vector(*lower), vector(*upper), vector(*periods)
 
     def pressure_sides(self) -> Sides:
-        """Closed walls: the pressure does not change across them."""
-        return Sides.closed(self.grid.dim)
+        """Open sides hold the pressure 0 beyond them; across all others it does not change."""
+        return Sides(box=tuple(map(float, self._kinds(Boundary.OPEN))), periodic=self.periodic)
 
-    def diffusion_sides(self, component: int, shift: float) -> Sides:
-        """Walls as implicit diffusion of a scalar or of a velocity component sees them."""
+    def diffusion_sides(self, component: int, shift: float, named: bool = False, solid: float = 1.0) -> Sides:
+        """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
+
+        Args:
+            component: Velocity component, or ``SCALAR``.
+            shift: dx² / (diffusivity · dt).
+            named: Whether the ghosts of a scalar hold what enters; see ``fill``.
+            solid: What a solid inside the box counts: 1 holds a velocity component, 0 lets it slip.
+        """
         box = []
-        for axis, pair in enumerate(self.boundaries):
-            for kind in pair:
-                if component == SCALAR:
-                    box.append(0.0)
-                elif component == axis:
-                    box.append(1.0)
-                else:
-                    box.append(2.0 if kind is Boundary.NO_SLIP else 0.0)
-        return Sides(box=tuple(box), inside=0.0 if component == SCALAR else 1.0, shift=shift)
+        for i, side in enumerate(self._flat):
+            if component == SCALAR:
+                box.append(float(named and side.kind in (Boundary.INFLOW, Boundary.OPEN)))
+            elif side.kind in (Boundary.FREE_SLIP, Boundary.OPEN, Boundary.PERIODIC):
+                box.append(1.0 if component == i // 2 and side.kind is Boundary.FREE_SLIP else 0.0)
+            else:
+                box.append(1.0 if component == i // 2 else 2.0)
+        inside = tuple(
+            0.0 if component == SCALAR else 1.0 if axis == component else solid for axis in range(self.grid.dim)
+        )
+        return Sides(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
 
     def first_unknown(self, component: int) -> tuple[int, ...]:
-        """Integer position of the first value that is not given by a wall."""
-        return tuple(2 if axis == component else 1 for axis in range(self.grid.dim))
+        """Integer position of the first value that is not given by a side."""
+        return tuple(2 if axis == component and not self.periodic[axis] else 1 for axis in range(self.grid.dim))

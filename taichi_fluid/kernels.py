@@ -24,6 +24,9 @@ from ._ti import impl, ti
 Array = ti.types.ndarray(dtype=ti.f32, ndim=1)
 """Annotation of every array argument of a kernel: flat, scalar, f32."""
 
+IntArray = ti.types.ndarray(dtype=ti.i32, ndim=1)
+"""Annotation of an array of indices."""
+
 CPU_ARCHS = (ti.x64, ti.arm64)
 
 SERIAL_CELLS = 48**3
@@ -316,7 +319,7 @@ class GraphRecorder:
         if key not in self._symbols:
             name = f"a{len(self._symbols)}"
             if isinstance(value, ti.Ndarray):
-                symbol = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, name, ti.f32, ndim=1)
+                symbol = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, name, value.dtype, ndim=1)
             elif isinstance(value, ti.Matrix):
                 symbol = ti.graph.Arg(ti.graph.ArgKind.MATRIX, name, self._vector)
             else:

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, Union, get_args
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from .sides import Boundary, Side, check_sides
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,12 +43,35 @@ Colour = Annotated[
     ],
     Field(strict=False),
 ]
-Side = Literal["free-slip", "no-slip"]
-SidePair = Annotated[tuple[Side, Side], Field(strict=False)]
+SideKind = Literal["free-slip", "no-slip", "moving-wall", "inflow", "open", "periodic"]
+Turn = Annotated[float, Field(ge=-1e4, le=1e4)]
 
 
 class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+
+class SideOfBox(_Config):
+    """A side of the box that says more than its kind."""
+
+    kind: SideKind = Field(description="kind of the side")
+    velocity: Vector | None = Field(None, description="of a moving wall or an inflow, m/s")
+    smoke: float = _quantity(0.0, "1", "smoke in what flows in", ge=-1e4, le=1e4)
+    temperature: float = _quantity(0.0, "K", "temperature above ambient of what flows in", ge=-1e6, le=1e6)
+    dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = Field(
+        (0.0, 0.0, 0.0), description="red, green and blue dye in what flows in"
+    )
+
+    @property
+    def side(self) -> Side:
+        """The side as the solver has it."""
+        values = {"smoke": self.smoke, "temperature": self.temperature, "dye": self.dye}
+        values = {name: value for name, value in values.items() if value not in (0.0, (0.0, 0.0, 0.0))}
+        return Side(Boundary(self.kind), tuple(self.velocity or ()), values)
+
+
+AnySide = SideKind | SideOfBox
+SidePair = Annotated[tuple[AnySide, AnySide], Field(strict=False)]
 
 
 class Domain(_Config):
@@ -54,7 +79,7 @@ class Domain(_Config):
 
     size: Edges = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
     resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge")
-    boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | Side = Field(
+    boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | SideKind = Field(
         "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
     )
 
@@ -69,16 +94,20 @@ class Domain(_Config):
         return tuple(max(1, round(edge / self.dx)) for edge in self.size)
 
     @property
-    def sides(self) -> tuple[tuple[str, str], ...]:
+    def sides(self) -> tuple[tuple[Side, Side], ...]:
         """``sides[axis][side]``."""
         if isinstance(self.boundaries, str):
-            return ((self.boundaries, self.boundaries),) * len(self.size)
-        return self.boundaries
+            side = Side(Boundary(self.boundaries))
+            return ((side, side),) * len(self.size)
+        pairs = [[side.side if isinstance(side, SideOfBox) else Side(Boundary(side)) for side in pair]
+                 for pair in self.boundaries]  # fmt: skip
+        return tuple((lower, upper) for lower, upper in pairs)
 
     @model_validator(mode="after")
     def _check(self):
         if len(self.sides) != len(self.size):
             raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
+        check_sides(self.sides, self.shape)
         return self
 
 
@@ -151,13 +180,103 @@ class BoxSource(_Source):
         return self.center, tuple(0.5 * edge for edge in self.size), 0.0
 
 
+SOURCES = {"sphere": SphereSource, "capsule": CapsuleSource, "box": BoxSource}
 Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discriminator="shape")]  # noqa: UP007
+
+
+class _Solid(_Config):
+    velocity: Vector | None = Field(None, description="steady motion, m/s")
+    swing: Vector | None = Field(None, description="amplitude of a swing to and fro along each axis, m")
+    swing_period: float = _quantity(1.0, "s", "duration of a whole swing", ge=1e-3, le=1e6)
+    angular_velocity: Annotated[tuple[Turn, Turn, Turn], Field(strict=False)] | Turn = Field(
+        0.0, description="rad/s: one number in 2D, a vector in 3D"
+    )
+    pivot: Vector | None = Field(None, description="what it turns about at time 0, m; left out, its middle")
+    slip: bool = Field(False, description="whether the fluid slides along it without friction")
+    begin: float = _quantity(0.0, "s", "time at which it appears", ge=0, le=1e6)
+    end: float | None = _quantity(None, "s", "time at which it is gone; left out, never", ge=0, le=1e6)
+    colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
+
+    @property
+    def spin(self) -> tuple[float, ...]:
+        """Angular velocity as a tuple of one or three numbers."""
+        return self.angular_velocity if isinstance(self.angular_velocity, tuple) else (self.angular_velocity,)
+
+
+class SphereSolid(_Solid):
+    """A ball; in 2D a disk."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Vector = Field(description="middle of the ball, m")
+    radius: float = _quantity(..., "m", "radius of the ball", ge=1e-4, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, (), self.radius
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+class BoxSolid(_Solid):
+    """A box, parallel to the axes at time 0."""
+
+    shape: Literal["box"] = "box"
+    center: Vector = Field(description="middle of the box, m")
+    size: Edges = Field(description="edge lengths of the box, m")
+    rounding: float = _quantity(0.0, "m", "radius of its edges", ge=0, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, tuple(0.5 * edge for edge in self.size), self.rounding
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+class _LongSolid(_Solid):
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of its axis, m")
+    radius: float = _quantity(..., "m", "distance of its surface from the axis", ge=1e-4, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.ends[0], self.ends[1], self.radius
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return tuple(0.5 * (one + two) for one, two in zip(*self.ends, strict=True))
+
+
+class CapsuleSolid(_LongSolid):
+    """All points within ``radius`` of the line between two ends."""
+
+    shape: Literal["capsule"] = "capsule"
+
+
+class CylinderSolid(_LongSolid):
+    """A cylinder with flat ends; in 2D a rectangle of width 2 · ``radius``."""
+
+    shape: Literal["cylinder"] = "cylinder"
+
+
+SOLIDS = {"sphere": SphereSolid, "capsule": CapsuleSolid, "cylinder": CylinderSolid, "box": BoxSolid}
+AnySolid = Annotated[
+    Union[SphereSolid, CapsuleSolid, CylinderSolid, BoxSolid], Field(discriminator="shape")  # noqa: UP007
+]  # fmt: skip
 
 
 class Solver(_Config):
     """How the equations are solved."""
 
-    pressure: Literal["multigrid-cg", "cg"] = Field("multigrid-cg", description="solver of the pressure")
+    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
+        "multigrid-cg", description="solver of the pressure"
+    )
+    faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
     tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", gt=0, lt=1)
     max_iterations: int = Field(200, ge=1, le=100_000, description="iterations after which the solver gives up")
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
@@ -221,6 +340,7 @@ class Scene(_Config):
     domain: Domain = Domain()
     fluid: Fluid = Fluid()
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
+    solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
     solver: Solver = Solver()
     look: Look = Look()
     camera: Camera = Camera()
@@ -239,13 +359,14 @@ class Scene(_Config):
     @property
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
+        entering = {name for pair in self.domain.sides for side in pair for name in side.values}
         carried = {}
-        if any(source.smoke for source in self.sources) or not self.sources:
-            carried["smoke"] = 1
-        if any(source.temperature for source in self.sources):
+        if any(source.temperature for source in self.sources) or "temperature" in entering:
             carried["temperature"] = 1
-        if any(any(source.dye) for source in self.sources):
+        if any(any(source.dye) for source in self.sources) or "dye" in entering:
             carried["dye"] = 3
+        if any(source.smoke for source in self.sources) or "smoke" in entering or not (self.sources or carried):
+            carried = {"smoke": 1, **carried}
         return carried
 
     @model_validator(mode="after")
@@ -265,6 +386,15 @@ class Scene(_Config):
             a, b, _ = source.geometry()
             vectors |= {f"sources[{i}].velocity": source.velocity, f"sources[{i}] (its place)": a}
             vectors |= {f"sources[{i}] (its extent)": b}
+        for i, solid in enumerate(self.solids):
+            a, b, _ = solid.geometry()
+            vectors |= {f"solids[{i}].{name}": getattr(solid, name) for name in ("velocity", "swing", "pivot")}
+            vectors |= {f"solids[{i}] (its place)": a, f"solids[{i}] (its extent)": b or None}
+            if any(solid.spin) and len(solid.spin) != (1 if self.dim == 2 else 3):
+                wanted = "one number in a 2D box" if self.dim == 2 else "three numbers in a 3D box"
+                raise ValueError(f"solids[{i}].angular_velocity is {solid.angular_velocity}; it is {wanted}")
+            if solid.end is not None and solid.end <= solid.begin:
+                raise ValueError(f"solids[{i}].end is {solid.end:g} s; it must be after begin, {solid.begin:g} s")
         for where, vector in vectors.items():
             if vector is not None and len(vector) != self.dim:
                 raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
@@ -345,12 +475,14 @@ def _keys(parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
     """Keys allowed in the table that ``parents`` lead to."""
     if not parents:
         return list(Scene.model_fields)
-    if parents[0] == "sources":
+    models = {"sources": SOURCES, "solids": SOLIDS}.get(str(parents[0]))
+    if models is not None:
         if len(parents) != 2:
             return []
-        shape = values["sources"][int(parents[1])].get("shape")
-        models = {"capsule": CapsuleSource, "box": BoxSource}
-        return list(models.get(shape, SphereSource).model_fields)
+        shape = values[str(parents[0])][int(parents[1])].get("shape")
+        return list(models.get(shape, models["sphere"]).model_fields)
+    if parents[:2] == ["domain", "boundaries"]:
+        return list(SideOfBox.model_fields) if len(parents) == 4 else []
     model = Scene.model_fields[str(parents[0])].annotation if len(parents) == 1 else None
     return list(getattr(model, "model_fields", {}))
 
@@ -369,7 +501,7 @@ def _path(location: Sequence[int | str], values: Any) -> list[int | str]:
     """``location`` without what pydantic adds to it: the names of alternatives that it tried."""
     path, node = [], values
     for i, part in enumerate(location):
-        if i == 2 and location[0] == "sources":
+        if i == 2 and location[0] in ("sources", "solids"):
             continue
         inside = (
             part in node if isinstance(node, Mapping) else isinstance(node, (list, tuple)) and part in range(len(node))
@@ -392,15 +524,18 @@ def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
         return _unknown(path[:-1], path[-1], values, where)
     if kind == "missing":
         return f"{where} is missing: it has no default."
-    if kind == "union_tag_invalid":
-        return f"{where}.shape is {value.get('shape')!r}: it should be 'sphere', 'capsule' or 'box'."
-    if kind == "union_tag_not_found":
-        return f"{where}.shape is missing: it should be 'sphere', 'capsule' or 'box'."
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        *shapes, last = map(repr, SOLIDS if path[0] == "solids" else SOURCES)
+        given = f"is {value.get('shape')!r}" if kind == "union_tag_invalid" else "is missing"
+        return f"{where}.shape {given}: it should be {', '.join(shapes)} or {last}."
     if kind == "value_error":
         prefix = f"{where}: " if where else ""
         return f"{prefix}{problem.get('ctx', {}).get('error', problem['msg'])}."
-    if path[:2] == ["domain", "boundaries"]:
-        return f"{where} is {shown}: boundaries are 'free-slip', 'no-slip', or one pair of these per axis."
+    if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
+        return (
+            f"{where} is {shown}: boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
+            f"or a table with kind, velocity, smoke, temperature and dye; kinds are {', '.join(get_args(SideKind))}."
+        )
     allowed = problem["msg"].replace("Input should be", "it should be", 1)
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
 
@@ -431,6 +566,8 @@ def bytes_needed(scene: Scene) -> int:
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
     words += 2 * dim + 1  # paths and prediction
     words += 1 + 4 + 3 + (6 if dim == 3 else 8) / 2  # pressure, conjugate gradients, finest and coarser levels
+    if scene.solids:
+        words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, pockets
     if scene.fluid.viscosity or scene.fluid.smoke_diffusion or scene.fluid.heat_diffusion:
         words += 2 + 4 + 3 + 4  # the same again for diffusion
     words += 4 + 1  # the picture's optical volume and light

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +10,16 @@ import numpy as np
 from . import forces
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
-from .boundary import SCALAR, Boundary, Walls
+from .boundary import SCALAR, Walls
 from .diagnostics import Diagnostics
 from .diffusion import Diffusion
 from .grid import Grid
-from .pressure.krylov import SolveResult
+from .pressure.solver import SolveResult
 from .pressure.projection import Projection
-from .scene import Scene
+from .scene import AnySolid, Scene
+from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay
-from .state import State
+from .state import Quantity, State
 
 
 class NotFinite(RuntimeError):
@@ -58,30 +59,35 @@ class Simulation:
         grid: Where the cells lie.
         state: The arrays.
         walls: Fills ghosts.
+        solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step: advect, sources, forces, diffuse, project. The velocity that carries is the projected one of
+        stages: The step: solids (where there are any), advect, sources, forces, diffuse, project. The velocity that carries is the projected one of
             the step before, so that it neither compresses nor thins out what it carries.
         time: Simulated seconds.
         steps: Number of steps made.
 
     Args:
         scene: What to simulate.
+        solids: More solids than the scene has: with shapes or motions of one's own.
 
     Raises:
         RuntimeError: if Taichi is not running.
         ValueError: if the grid is too large for one array.
     """
 
-    def __init__(self, scene: Scene):
+    def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
         self._scene = scene
         self.grid = Grid(scene.domain.shape, scene.domain.dx)
-        self.walls = Walls(self.grid, [[Boundary(kind) for kind in pair] for pair in scene.domain.sides])
+        self.walls = Walls(self.grid, scene.domain.sides)
+        solids = [*map(_solid, scene.solids), *solids]
+        self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
         self.state = State(self.grid, scene)
         self.diagnostics = Diagnostics(self.grid)
         self.time, self.steps = 0.0, 0
         self._pressure_result: SolveResult | None = None
         self._diffusion_results: list[SolveResult] = []
         self.stages = [
+            *([Stage("solids", Simulation._move)] if self.solids else []),
             Stage("advect", Simulation._advect),
             Stage("sources", Simulation._emit),
             Stage("forces", Simulation._force),
@@ -90,14 +96,17 @@ class Simulation:
         ]
         self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
+        if self.solids:
+            self.solids.update(0.0)
         self._build()
+        self._fill_velocity()
 
     def _build(self) -> None:
-        solver, grid = self._scene.solver, self.grid
-        preconditioner = "multigrid" if solver.pressure == "multigrid-cg" else "diagonal"
-        if self._projection is None or self._projection.preconditioner != preconditioner:
-            self._projection = Projection(grid, self.walls, self.state.scratch[2], preconditioner)
-        self._advection = Advection(grid, self.walls, self.state.scratch, Scheme(solver.advection), Trace(solver.trace))
+        solver, grid, walls = self._scene.solver, self.grid, self.walls
+        if self._projection is None or self._projection.method != solver.pressure:
+            self._projection = Projection(grid, walls, self.state.scratch[2], solver.pressure, self.solids)
+        scheme, trace = Scheme(solver.advection), Trace(solver.trace)
+        self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
         self._emitters = [
             Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
             for source in self._scene.sources
@@ -110,19 +119,48 @@ class Simulation:
 
     @scene.setter
     def scene(self, scene: Scene) -> None:
-        if scene.domain != self._scene.domain or scene.carried != self._scene.carried:
-            raise ValueError("the new scene has another domain or carries other quantities: build a new Simulation")
+        before = self._scene
+        if (scene.domain, scene.solids, scene.carried) != (before.domain, before.solids, before.carried):
+            raise ValueError(
+                "the new scene has another domain, other solids or other quantities to carry: build a new Simulation"
+            )
         self._scene = scene
         self._build()
 
     # Stages
 
+    def _scalars(self) -> Iterator[tuple[Quantity, int]]:
+        """Every component of every quantity at cell centres, and where it begins."""
+        for quantity in self.state.carried.values():
+            for k in range(quantity.components):
+                yield quantity, k * self.grid.cells
+
+    def _fill_velocity(self) -> None:
+        if self.solids:
+            self.solids.enforce(self.state.velocity.current)
+        self.walls.fill_velocity(self.state.velocity.current)
+
+    def _extend(self) -> None:
+        """Continue everything that is carried a little into the solids, for what passes close by."""
+        assert self.solids is not None
+        for quantity, offset in self._scalars():
+            self.solids.extend_scalar(quantity.current, offset)
+        self.solids.extend_velocity(self.state.velocity.current)
+
+    def _move(self, dt: float) -> None:
+        # What a solid leaves behind is filled from beside it, before and after it has moved.
+        assert self.solids is not None and self._projection is not None
+        self._extend()
+        if self.solids.update(self.time + dt):
+            self._projection.update()
+            self._extend()
+
     def _advect(self, dt: float) -> None:
         velocity = self.state.velocity
         self._advection.trace_paths(velocity.current, dt)
+        for quantity, offset in self._scalars():
+            self._advection.carry(quantity.current, quantity.next, SCALAR, offset, quantity.name)
         for quantity in self.state.carried.values():
-            for k in range(quantity.components):
-                self._advection.carry(quantity.current, quantity.next, SCALAR, k * self.grid.cells)
             quantity.swap()
         self._advection.carry_velocity(velocity.current, velocity.next, dt)
         velocity.swap()
@@ -143,10 +181,11 @@ class Simulation:
                         emitter.add(carried[name].current, rate, dt, self.time, offset=k * self.grid.cells)
             if source.velocity is not None:
                 emitter.drive(self.state.velocity.current, source.velocity)
-        for quantity in carried.values():
-            for k in range(quantity.components):
-                self.walls.fill(quantity.current, SCALAR, k * self.grid.cells)
-        self.walls.fill_velocity(self.state.velocity.current)
+        for quantity, offset in self._scalars():
+            if self.solids:
+                self.solids.clear_scalar(quantity.current, offset)
+            self.walls.fill(quantity.current, SCALAR, offset, quantity.name)
+        self._fill_velocity()
 
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
@@ -158,7 +197,7 @@ class Simulation:
                 forces.add_buoyancy(grid, velocity, scalar, self._scene.gravity, coefficient, dt)
         if fluid.body_force is not None:
             forces.accelerate(grid, velocity, fluid.body_force, dt)
-        self.walls.fill_velocity(velocity)
+        self._fill_velocity()
 
     def _diffuse(self, dt: float) -> None:
         fluid = self._scene.fluid
@@ -166,14 +205,15 @@ class Simulation:
         if not fluid.viscosity and not any(scalars[name] for name in self.state.carried):
             return
         if self._diffusion is None:
-            self._diffusion = Diffusion(self.grid, self.walls)
+            self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids)
         self._diffusion.max_iterations = self._scene.solver.max_iterations
         results = self._diffusion_results
         results += self._diffusion.diffuse_velocity(self.state.velocity.current, fluid.viscosity, dt)
-        for name, quantity in self.state.carried.items():
-            for k in range(quantity.components):
-                result = self._diffusion.diffuse(quantity.current, scalars[name], dt, SCALAR, k * self.grid.cells)
-                results += [result] if result else []
+        for quantity, offset in self._scalars():
+            result = self._diffusion.diffuse(
+                quantity.current, scalars[quantity.name], dt, SCALAR, offset, quantity.name
+            )  # fmt: skip
+            results += [result] if result else []
 
     def _project(self, dt: float) -> None:
         solver = self._scene.solver
@@ -218,6 +258,12 @@ class Simulation:
         for source in self._scene.sources:
             if source.velocity is not None and source.active(self.time):
                 speed = max(speed, *map(abs, source.velocity))
+        for pair in self.walls.sides:
+            for side in pair:
+                speed = max(speed, *map(abs, side.velocity)) if side.velocity else speed
+        if self.solids:
+            # What a solid uncovers is filled one cell deep.
+            speed = max(speed, max(solver.cfl, 1.0) * self.solids.speed(self.time))
         return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
     def step(self, dt: float | None = None, timed: bool = False) -> Step:
@@ -281,3 +327,14 @@ class Simulation:
                 return self.grid.to_numpy(quantity.current)
         known = ", ".join(["pressure", *(quantity.name for quantity in self.state.quantities())])
         raise KeyError(f"there is no quantity {name!r} here; there are {known}")
+
+
+def _solid(config: AnySolid) -> Solid:
+    """A solid of a scene."""
+    a, b, radius = config.geometry()
+    motion = Motion(
+        tuple(config.pivot or config.middle), config.velocity or (), config.swing or (), config.swing_period,
+        config.spin if any(config.spin) else (),
+    )  # fmt: skip
+    end = math.inf if config.end is None else config.end
+    return Solid(config.shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end)

@@ -15,7 +15,7 @@ from reference import (
 )
 
 from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.pressure.projection import Projection, projection_kernels
+from taichi_fluid.pressure.projection import Projection
 
 
 def divergence_of(faces, shape, dx=1.0):
@@ -29,9 +29,8 @@ def divergence_of(faces, shape, dx=1.0):
 def gradient_of(p, dx=1.0):
     """Gradient at the faces by the kernel that takes it off the velocity."""
     grid, walls, arrays = closed_box(p.shape, dx)
-    inv_diag = Projection(grid, walls, grid.array(), "diagonal").solver.inv_diag
     u = grid.velocity()
-    projection_kernels(grid.loops).subtract_gradient(u, arrays.scalar(p), inv_diag, grid.n, -1.0 / dx)
+    Projection(grid, walls, grid.array(), "cg").subtract_gradient(u, arrays.scalar(p), -1.0 / dx)
     return arrays.faces(u)
 
 

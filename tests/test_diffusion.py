@@ -11,7 +11,7 @@ from reference import SHAPES, closed_box, face_shape, random_scalar, random_velo
 from taichi_fluid.boundary import SCALAR, Boundary, Walls
 from taichi_fluid.diffusion import Diffusion
 from taichi_fluid.grid import Grid
-from taichi_fluid.pressure.krylov import Status
+from taichi_fluid.pressure.solver import Status
 
 TOLERANCE = 1e-6
 

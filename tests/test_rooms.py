@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 ORDER = [
-    ["errors", "limits"],
+    ["errors", "limits", "sides"],
     ["_ti"],
     ["backend", "scene"],
     ["kernels"],
@@ -19,6 +19,8 @@ ORDER = [
     ["operators"],
     ["pressure.poisson"],
     ["boundary"],
+    ["pressure.multigrid", "pressure.relaxation", "pressure.pockets", "solids"],
+    ["pressure.solver"],
     ["pressure"],
     ["advection", "diffusion", "forces", "sources", "combustion"],
     ["state"],

@@ -22,6 +22,21 @@ def difference_sum(x: ti.template(), c, s):
 
 
 @ti.func
+def open_difference_sum(x: ti.template(), open: ti.template(), c, s, n):
+    """The same with each difference weighted by how far the face between is open."""
+    cells = s[0] * (n[0] + 2)
+    here = x[c]
+    rises, falls = ti.f32(0.0), ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        for side in ti.static((-1, 1)):
+            weight = open[c + axis * cells + (s[axis] if ti.static(side == 1) else 0)]
+            change = weight * (x[c + side * s[axis]] - here)
+            rises += ti.max(change, ti.f32(0.0))
+            falls += ti.min(change, ti.f32(0.0))
+    return rises + falls
+
+
+@ti.func
 def outflow_at(u: ti.template(), c, s, n):
     """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
     cells = s[0] * (n[0] + 2)

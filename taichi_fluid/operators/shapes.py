@@ -1,7 +1,8 @@
 """Signed distances, in metres, negative inside; and how much of a cell a shape covers.
 
-Every shape is described by two points ``a`` and ``b`` and a radius: a sphere by its centre ``a``, a capsule by the ends
-``a`` and ``b`` of its axis, a box by its centre ``a`` and half edges ``b``, its corners rounded by the radius.
+Every shape is described by two points ``a`` and ``b`` and a radius: a sphere by its centre ``a``, a capsule and a
+cylinder by the ends ``a`` and ``b`` of the axis, a box by its centre ``a`` and half edges ``b``, its corners rounded by
+the radius.
 """
 
 from .._ti import ti
@@ -30,9 +31,59 @@ def box_distance(x, a, b, radius):
 
 
 @ti.func
+def cylinder_distance(x, a, b, radius):
+    """Distance to a cylinder with flat ends ``a`` and ``b``; in 2D a rectangle of half width ``radius``."""
+    axis = b - a
+    length = ti.max(axis.norm(), ti.f32(1e-20))
+    along = (x - a).dot(axis) / length
+    across = (x - a - along / length * axis).norm() - radius
+    beyond = ti.abs(along - ti.f32(0.5) * length) - ti.f32(0.5) * length
+    outside = ti.sqrt(ti.max(across, ti.f32(0.0)) ** 2 + ti.max(beyond, ti.f32(0.0)) ** 2)
+    return outside + ti.min(ti.max(across, beyond), ti.f32(0.0))
+
+
+@ti.func
+def covered_part(a, b):
+    """Part of a segment where a distance that goes linearly from ``a`` to ``b`` is negative."""
+    part = ti.f32(0.0)
+    if a < 0 and b < 0:
+        part = ti.f32(1.0)
+    elif a < 0:
+        part = a / (a - b)
+    elif b < 0:
+        part = b / (b - a)
+    return part
+
+
+@ti.func
+def covered_triangle(a, b, c):
+    """Part of a triangle where a distance, linear between the corners, is negative."""
+    negative = ti.cast(a < 0, ti.i32) + ti.cast(b < 0, ti.i32) + ti.cast(c < 0, ti.i32)
+    part = ti.f32(1.0)
+    if negative == 0:
+        part = ti.f32(0.0)
+    elif negative < 3:
+        # The corner that is alone on its side cuts off a triangle.
+        alone, one, two = a, b, c
+        if (a < 0) == (c < 0):
+            alone, one = b, a
+        elif (a < 0) == (b < 0):
+            alone, two = c, a
+        part = alone / (alone - one) * (alone / (alone - two))
+        if negative == 2:
+            part = ti.f32(1.0) - part
+    return part
+
+
+@ti.func
 def coverage(distance, inv_dx):
     """Fraction of a cell, 0 to 1, that lies inside a shape whose surface is ``distance`` away from its centre."""
     return ti.min(ti.max(ti.f32(0.5) - distance * inv_dx, ti.f32(0.0)), ti.f32(1.0))
 
 
-SHAPES = {"sphere": sphere_distance, "capsule": capsule_distance, "box": box_distance}
+SHAPES = {
+    "sphere": sphere_distance,
+    "capsule": capsule_distance,
+    "box": box_distance,
+    "cylinder": cylinder_distance,
+}

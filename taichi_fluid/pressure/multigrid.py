@@ -1,21 +1,25 @@
-"""Geometric multigrid: a V-cycle that serves as a symmetric preconditioner.
+"""Geometric multigrid: a V-cycle, which solves by itself and serves as a symmetric preconditioner.
 
-Cells are coarsened by two per axis at every level, an odd axis rounding to the
-nearer extent, so any size works. Prolongation is
-(tri)linear between cell centres, with weights that leave out cells that are not solved for; restriction is its
+Cells are coarsened by two per axis at every level, an odd axis rounding to the nearer extent, so any size works.
+Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for; restriction is its
 transpose. The smoother is red-black Gauss-Seidel, red then black on the way down, black then red on the way up: with
 the transposed transfers and that order the cycle is a symmetric operator, which conjugate gradients needs.
 
 Two facts save half of the memory traffic. After a sweep that ends with black every black residual is 0, so only red
 residuals are computed and gathered. And the way up begins with black, which overwrites whatever prolongation put
 there, so only red cells are prolonged to. (McAdams, Sifakis, Teran 2010; Trottenberg, *Multigrid*, ch. 2.)
+
+Beside solids the coarse operator is made of coarse faces that are open as far as their parts are on the mean. Transfers
+reach across the seam of a periodic axis where it has an even number of cells; an odd one does not line up there, and
+only its operator is periodic.
 """
 
 from dataclasses import replace
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, GraphRecorder, flat, int_vector, kernel_family, strides_of
+from ..kernels import PARTIALS, Array, flat, int_vector, kernel_family, strides_of
+from ..operators.ghosts import wrap_or_clear
 from .poisson import PoissonLevel, Sides, mean_kernels
 from .relaxation import relaxation_kernels, relaxed_at
 
@@ -47,18 +51,12 @@ def _transfer_weight_at(c, I, s, unknown: ti.template(), coarse: ti.template(), 
 
 @ti.func
 def _red_residual_at(
-    c,
-    I,
-    s,
-    x: ti.template(),
-    rhs: ti.template(),
-    inv_diag: ti.template(),
-    weight: ti.template(),
-    residual: ti.template(),
-):
+    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), weight: ti.template(),
+    residual: ti.template(), n, cut: ti.template(),
+):  # fmt: skip
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
-        value = (relaxed_at(x, rhs, inv_diag, c, s) - x[c]) / inv_diag[c] * weight[c]
+        value = (relaxed_at(x, rhs, inv_diag, open, c, s, n, cut) - x[c]) / inv_diag[c] * weight[c]
     residual[c] = value
 
 
@@ -125,26 +123,41 @@ def _bits(number: int, dim: int) -> int:
 
 
 @kernel_family
-def multigrid_kernels(loops):
+def multigrid_kernels(loops, coupling):
     IntVector, each_cell, each_of_colour = loops.IntVector, loops.each_cell, loops.each_of_colour
-    each_cell_in = loops.each_cell_in
+    each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
+    cut, wraps = coupling
 
     @ti.kernel
     def compute_transfer_weight(unknown: Array, coarse: Array, weight: Array, n: IntVector, coarse_s: IntVector):
         each_cell(n, _transfer_weight_at, (unknown, coarse, weight, coarse_s))
 
     @ti.kernel
-    def compute_red_residual(x: Array, rhs: Array, inv_diag: Array, weight: Array, residual: Array, n: IntVector):
-        each_of_colour(n, 0, _red_residual_at, (x, rhs, inv_diag, weight, residual))
+    def compute_red_residual(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
+        across: IntVector,
+    ):  # fmt: skip
+        each_of_colour(n, 0, _red_residual_at, (x, rhs, inv_diag, open, weight, residual, n, cut))
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
 
     @ti.kernel
     def restrict(residual: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32):
         each_cell(n, _restrict_at, (residual, rhs, fine_n, scale))
 
     @ti.kernel
-    def prolong(coarse: Array, x: Array, weight: Array, n: IntVector, fine_n: IntVector):
+    def prolong(
+        coarse: Array, x: Array, weight: Array, n: IntVector, fine_n: IntVector, across: IntVector, wrap: IntVector
+    ):
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_or_clear, (coarse, n, across, axis))
         # Where an odd axis was rounded down, the last fine cells are children of the coarse ghosts.
         each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, fine_n))
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(fine_n, axis, wrap_or_clear, (x, fine_n, wrap, axis))
 
     return {
         "compute_transfer_weight": compute_transfer_weight,
@@ -165,16 +178,34 @@ class Level(PoissonLevel):
 
     def __init__(self, grid: Grid, finest: bool):
         super().__init__(grid)
-        self.unknown = grid.array()
         self.solution = None if finest else grid.array()
         self.rhs = None if finest else grid.array()
         self.residual = None if finest else grid.array()
         self.weight = grid.array()
         self.strides = int_vector(grid.dim)(*grid.strides)
-        self.smoother = relaxation_kernels(grid.loops)
-        self.transfer = multigrid_kernels(grid.loops)
+        self.across = self.wrap
         self.means = mean_kernels(grid.loops)
         self.sums = ti.ndarray(ti.f32, 2)
+
+    @property
+    def smoother(self):
+        """Kernels of the smoother."""
+        return relaxation_kernels(self.grid.loops, self.coupling)
+
+    @property
+    def transfer(self):
+        """Kernels of the transfer to the next coarser level."""
+        return multigrid_kernels(self.grid.loops, self.coupling)
+
+    def set_transfer(self, coarse: "Level") -> None:
+        """Compute the weights of the transfer to ``coarse``."""
+        wraps = [
+            int(wrap and n % 2 == 0 and m > 1)
+            for wrap, n, m in zip(self.wrap, self.grid.shape, coarse.grid.shape, strict=True)
+        ]
+        self.across = int_vector(self.grid.dim)(*wraps)
+        coarse.set_ghosts(coarse.unknown, self.across)
+        self.transfer.compute_transfer_weight(self.unknown, coarse.unknown, self.weight, self.n, coarse.strides)
 
 
 class Multigrid:
@@ -197,61 +228,72 @@ class Multigrid:
             shape = tuple(_halved(n, e) for n, e in zip(fine.shape, extent, strict=True))
             self.levels.append(Level(replace(fine, shape=shape, dx=2 * fine.dx), finest=False))
 
-    def setup(self, first: tuple[int, ...], sides: Sides) -> None:
-        """Solve for the cells from integer position ``first`` upwards, with these sides; see ``Sides``."""
-        self.singular = sides.singular
-        shift = sides.shift
-        for depth, level in enumerate(self.levels):
-            if depth == 0:
-                level.mark_box(level.unknown, first)
-            else:
-                finer = self.levels[depth - 1]
-                level.coarsen(finer.unknown, finer.grid, level.unknown)
-                shift *= 4.0
-                finer.transfer.compute_transfer_weight(
-                    finer.unknown, level.unknown, finer.weight, finer.n, level.strides
-                )
-            level.set_diagonal(level.unknown, sides, shift)
-            if sides.singular:
+    def coarsen(self, sides: Sides) -> None:
+        """Make the coarser levels, once the finest knows what it solves for."""
+        finest = self.levels[0]
+        shift, box = sides.shift, list(sides.box)
+        for fine, coarse in zip(self.levels[:-1], self.levels[1:], strict=True):
+            coarse.set_sides(sides, finest.coupling.cut)
+            coarse.coarsen(fine)
+            shift *= 4.0
+            for axis, n in enumerate(fine.grid.shape):
+                if n == 1:
+                    # Its cells stay as wide as they were while the others grow: what is held beyond it weighs more.
+                    box[2 * axis : 2 * axis + 2] = [4.0 * value for value in box[2 * axis : 2 * axis + 2]]
+            coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
+            fine.set_transfer(coarse)
+
+    def set_singular(self, singular: bool) -> None:
+        """Say whether the solution is determined up to a constant only."""
+        self.singular = singular
+        if singular:
+            for level in self.levels:
                 level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
 
-    def record(self, recorder: GraphRecorder, rhs, solution, residual) -> None:
-        """Record ``solution = M rhs``, one V-cycle from zero; ``residual`` is scratch. All three are finest arrays."""
-        self._record_level(recorder, 0, rhs, solution, residual)
+    def record(self, launch, rhs, solution, residual) -> None:
+        """Launch ``solution = M rhs``, one V-cycle from zero, by ``launch(kernel, *args)``, a graph recorder's or one's own.
 
-    def _record_level(self, recorder, depth, rhs, solution, residual):
+        ``residual`` is scratch. All three are finest arrays.
+        """
+        self._record_level(launch, 0, rhs, solution, residual)
+
+    def _record_level(self, launch, depth, rhs, solution, residual):
         level = self.levels[depth]
-        relax, system = level.smoother.relax, (solution, rhs, level.inv_diag, level.n)
+        relax = level.smoother.relax
+        system = (solution, rhs, level.inv_diag, level.open, level.n, level.wrap)
         coarsest = depth + 1 == len(self.levels)
         sweeps = COARSEST_SWEEPS if coarsest else self.sweeps
         # The constant, which no equation holds, grows by the square of the coarsening: it is taken out as soon as it is
         # cheap, and where the coarsest problem would divide by nothing.
         balanced = self.singular and (coarsest or depth == 1)
         if balanced:
-            self._record_balance(recorder, level, rhs)
-        recorder.launch(level.smoother.start_sweep, *system)
+            self._record_balance(launch, level, rhs)
+        launch(level.smoother.start_sweep, *system)
         for _ in range(sweeps - 1):
-            recorder.launch(relax, *system, 0)
-            recorder.launch(relax, *system, 1)
+            launch(relax, *system, 0)
+            launch(relax, *system, 1)
         if not coarsest:
-            self._record_correction(recorder, depth, rhs, solution, residual)
-            recorder.launch(relax, *system, 1)
-        recorder.launch(relax, *system, 0)
+            self._record_correction(launch, depth, rhs, solution, residual)
+            launch(relax, *system, 1)
+        launch(relax, *system, 0)
         for _ in range(sweeps - 1):
-            recorder.launch(relax, *system, 1)
-            recorder.launch(relax, *system, 0)
+            launch(relax, *system, 1)
+            launch(relax, *system, 0)
         if balanced:
-            self._record_balance(recorder, level, solution)
+            self._record_balance(launch, level, solution)
 
-    def _record_balance(self, recorder, level, x):
-        recorder.launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, level.sums)
+    def _record_balance(self, launch, level, x):
+        launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, level.sums)
 
-    def _record_correction(self, recorder, depth, rhs, solution, residual):
+    def _record_correction(self, launch, depth, rhs, solution, residual):
         level, coarse = self.levels[depth], self.levels[depth + 1]
-        recorder.launch(
-            level.transfer.compute_red_residual, solution, rhs, level.inv_diag, level.weight, residual, level.n
-        )
+        launch(
+            level.transfer.compute_red_residual, solution, rhs, level.inv_diag, level.open, level.weight, residual,
+            level.n, level.across,
+        )  # fmt: skip
         halved = sum(n > 1 for n in level.grid.shape)
-        recorder.launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
-        self._record_level(recorder, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
-        recorder.launch(level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.n)
+        launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
+        self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
+        launch(
+            level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.n, level.across, level.wrap
+        )  # fmt: skip

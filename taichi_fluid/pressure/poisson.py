@@ -7,15 +7,19 @@ the divergence of the gradient, with the same boundary rule. ``shift = dx² / (n
 
 The unknown is kept exactly 0 wherever it is not solved for, and what is stored is the reciprocal of the diagonal,
 0 there. So ``(rhs + sum of all neighbours) · inv_diag`` is right beside walls, solids and open sides without a branch
-and without a mask, and ``inv_diag > 0`` *is* the mask.
+and without a mask, and ``inv_diag > 0`` *is* the mask. Beside solids that cut cells each difference carries the open
+fraction of the face between; there the sum reads coefficients, elsewhere it does not. A periodic axis has the values
+of its other end in its ghosts.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, add, flat, int_vector, kernel_family
-from ..operators.differences import difference_sum
+from ..kernels import Array, add, flat, float_vector, int_vector, kernel_family
+from ..operators.differences import difference_sum, open_difference_sum
+from ..operators.ghosts import wrap_or_clear
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,64 +31,106 @@ class Sides:
 
     Attributes:
         box: One number for the lower and one for the upper side of each axis, flat: ``(x-, x+, y-, y+, …)``.
-        inside: The same for cells inside the box that are not solved for.
+        inside: The same for places inside the box that are not solved for, one number per axis.
+        periodic: Per axis, whether its two sides are one.
         shift: Added to every diagonal.
     """
 
     box: tuple[float, ...]
-    inside: float = 0.0
+    inside: tuple[float, ...] = ()
+    periodic: tuple[bool, ...] = ()
     shift: float = 0.0
+
+    def __post_init__(self):
+        dim = len(self.box) // 2
+        object.__setattr__(self, "inside", tuple(self.inside) or (0.0,) * dim)
+        object.__setattr__(self, "periodic", tuple(self.periodic) or (False,) * dim)
 
     @classmethod
     def closed(cls, dim: int) -> "Sides":
         """Neumann everywhere: the pressure of a closed box."""
         return cls(box=(0.0,) * (2 * dim))
 
-    @property
-    def singular(self) -> bool:
-        """Whether the solution is determined up to a constant only."""
-        return self.shift == 0 and self.inside == 0 and not any(self.box)
+
+class Coupling(NamedTuple):
+    """What the kernels of the operator depend on beside their loop shape.
+
+    Attributes:
+        cut: Whether faces are open in part, as beside solids; else the operator needs no coefficients.
+        wraps: Whether an axis is periodic.
+    """
+
+    cut: bool = False
+    wraps: bool = False
 
 
 @ti.func
-def neighbour_sum(x: ti.template(), c, s):
-    """Sum of the 2·dim neighbours of ``c``."""
+def neighbour_sum(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, s, n, cut: ti.template()):
+    """Sum of the 2·dim neighbours of ``c``, each weighted by how far the face between is open.
+
+    A cell with all faces open, as most are, is known by its diagonal, and its coefficients are not even read.
+    """
     total = x[c - s[0]] + x[c + s[0]]
     for a in ti.static(range(1, s.n)):
         total += x[c - s[a]] + x[c + s[a]]
+    if ti.static(cut):
+        if inv_diag[c] != ti.f32(0.5 / s.n):
+            cells = s[0] * (n[0] + 2)
+            total = ti.f32(0.0)
+            for a in ti.static(range(s.n)):
+                face = c + a * cells
+                total += open[face] * x[c - s[a]] + open[face + s[a]] * x[c + s[a]]
     return total
 
 
 @ti.func
-def apply_at(x: ti.template(), inv_diag: ti.template(), c, s, shift):
+def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, s, n, shift, cut: ti.template()):
     """(A x) at a cell ``c`` that is solved for.
 
     The sum is taken over differences: ``diagonal · x_c - sum`` would lose a rounding error of the size of x_c in every
     cell, which in f32 is what limits the residual of a large grid.
     """
-    # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
-    neighbours = ti.cast(2 * s.n, ti.f32)
-    walls = ti.f32(0.0)
-    if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
-        walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
-    return (walls + shift) * x[c] - difference_sum(x, c, s)
+    result = ti.f32(0.0)
+    if ti.static(cut):
+        # A value that is held, 0 beyond an open side, is a neighbour like any other; a closed face weighs 0.
+        result = -open_difference_sum(x, open, c, s, n)
+    else:
+        # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
+        neighbours = ti.cast(2 * s.n, ti.f32)
+        walls = ti.f32(0.0)
+        if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
+            walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
+        result = (walls + shift) * x[c] - difference_sum(x, c, s)
+    return result
 
 
 @ti.func
-def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n, box, inside, shift):
+def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n, first, box, inside, shift):
     diagonal = shift
     for a in ti.static(range(s.n)):
         for side in ti.static(range(2)):
             neighbour = c + (2 * side - 1) * s[a]
-            at_wall = I[a] == (n[a] if ti.static(side == 1) else 1)
+            at_wall = I[a] == (n[a] if ti.static(side == 1) else first[a])
             if unknown[neighbour] > 0:
                 diagonal += ti.f32(1.0)
             elif at_wall:
                 diagonal += box[2 * a + side]
             else:
-                diagonal += inside
+                diagonal += inside[a]
     inv_diag[c] = ti.f32(0.0)
     if unknown[c] > 0 and diagonal > 0:
+        inv_diag[c] = ti.f32(1.0) / diagonal
+
+
+@ti.func
+def _write_cut_inv_diag(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
+    cells = s[0] * (n[0] + 2)
+    diagonal = ti.f32(0.0)
+    for a in ti.static(range(s.n)):
+        face = c + a * cells
+        diagonal += open[face] + open[face + s[a]]
+    inv_diag[c] = ti.f32(0.0)
+    if diagonal > 0:
         inv_diag[c] = ti.f32(1.0) / diagonal
 
 
@@ -98,42 +144,115 @@ def _is_inside(c, I, s, unknown: ti.template(), first):
 
 
 @ti.func
-def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), fine_n, fine_s):
+def _mark_if_positive(c, I, s, values: ti.template(), offset, unknown: ti.template(), first):
+    _is_inside(c, I, s, unknown, first)
+    if values[offset + c] <= 0:
+        unknown[c] = ti.f32(0.0)
+
+
+@ti.func
+def _close_at(c, I, s, open: ti.template(), n, axis: ti.template(), kept):
+    """Close the faces on the two sides of an axis, but for those with ``kept[2 axis + side] = 1``."""
+    first = c + axis * s[0] * (n[0] + 2) + s[axis]
+    if kept[2 * axis] == 0:
+        open[first] = ti.f32(0.0)
+    if kept[2 * axis + 1] == 0:
+        open[first + n[axis] * s[axis]] = ti.f32(0.0)
+
+
+@ti.func
+def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, fine_s):
+    """Whether any child is solved for; where an odd axis was rounded down, the last cell has three along it."""
     any_child = ti.f32(0.0)
-    for child in ti.static(range(2**s.n)):
+    for child in ti.static(range(3**s.n)):
         J = I * 2 - 1
         inside = 1
         for a in ti.static(range(s.n)):
-            J[a] += ti.static((child >> a) & 1)
-            if J[a] > fine_n[a]:
+            along = ti.static(child // 3**a % 3)
+            J[a] += along
+            if J[a] > fine_n[a] or (ti.static(along == 2) and I[a] < n[a]):
                 inside = 0
         if inside == 1:
             any_child = ti.max(any_child, fine[flat(J, fine_s)])
     coarse[c] = any_child
 
 
+@ti.func
+def _coarsen_open_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, fine_s):
+    """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts."""
+    fine_cells, cells = fine_s[0] * (fine_n[0] + 2), s[0] * (n[0] + 2)
+    for axis in ti.static(range(s.n)):
+        total, count = ti.f32(0.0), ti.f32(0.0)
+        for part in ti.static(range(2 ** (s.n - 1))):
+            J = I * 2 - 1
+            inside = 1
+            for a in ti.static(range(s.n)):
+                if ti.static(a != axis):
+                    J[a] += ti.static((part >> (a - (1 if a > axis else 0))) & 1)
+                    if J[a] > fine_n[a]:
+                        inside = 0
+            if I[axis] == n[axis] + 1:
+                J[axis] = fine_n[axis] + 1
+            if inside == 1:
+                total += fine[flat(J, fine_s) + axis * fine_cells]
+                count += ti.f32(1.0)
+        coarse[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
+
+
 @kernel_family
 def setup_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
-    Box = ti.types.vector(2 * loops.dim, ti.f32)
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
+    Box, Flags = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
 
     @ti.kernel
-    def mark_unknowns(unknown: Array, n: IntVector, first: IntVector):
+    def mark_box(unknown: Array, n: IntVector, first: IntVector):
         each_cell(n, _is_inside, (unknown, first))
 
     @ti.kernel
-    def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
-        each_cell(n, _coarsen_at, (fine, coarse, fine_n, fine_s))
+    def mark_positive(values: Array, offset: ti.i32, unknown: Array, n: IntVector, first: IntVector):
+        each_cell(n, _mark_if_positive, (values, offset, unknown, first))
 
     @ti.kernel
-    def compute_inv_diag(unknown: Array, inv_diag: Array, n: IntVector, box: Box, inside: ti.f32, shift: ti.f32):
-        each_cell(n, _write_inv_diag, (unknown, inv_diag, n, box, inside, shift))
+    def close_sides(open: Array, n: IntVector, kept: Flags):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _close_at, (open, n, axis, kept))
+
+    @ti.kernel
+    def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
+        each_cell(n, _coarsen_at, (fine, coarse, n, fine_n, fine_s))
+
+    @ti.kernel
+    def coarsen_open(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
+        each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (fine, coarse, n, fine_n, fine_s))
+
+    @ti.kernel
+    def compute_inv_diag(
+        unknown: Array, inv_diag: Array, n: IntVector, first: IntVector, box: Box, inside: FloatVector, shift: ti.f32
+    ):
+        each_cell(n, _write_inv_diag, (unknown, inv_diag, n, first, box, inside, shift))
+
+    @ti.kernel
+    def compute_cut_inv_diag(open: Array, inv_diag: Array, n: IntVector):
+        each_cell(n, _write_cut_inv_diag, (open, inv_diag, n))
+
+    @ti.kernel
+    def set_ghosts(a: Array, n: IntVector, wrap: IntVector):
+        """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, wrap_or_clear, (a, n, wrap, axis))
 
     return {
-        "mark_unknowns": mark_unknowns,
+        "mark_box": mark_box,
+        "mark_positive": mark_positive,
+        "close_sides": close_sides,
         "coarsen_unknowns": coarsen_unknowns,
+        "coarsen_open": coarsen_open,
         "compute_inv_diag": compute_inv_diag,
+        "compute_cut_inv_diag": compute_cut_inv_diag,
+        "set_ghosts": set_ghosts,
         "Box": Box,
+        "Flags": Flags,
     }
 
 
@@ -187,24 +306,74 @@ def mean_kernels(loops):
 
 
 class PoissonLevel:
-    """The operator on one grid: its size and ``inv_diag``, which is all that A depends on."""
+    """The operator on one grid: its size and ``inv_diag``, which without solids is all that A depends on.
+
+    Attributes:
+        inv_diag: Reciprocal diagonal; 0 where nothing is solved for.
+        open: How far each lower face is open, 0 to 1; empty until ``set_open`` is called.
+        coupling: Which kernels serve this operator.
+        wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
+    """
 
     def __init__(self, grid: Grid):
         self.grid = grid
         self.n = grid.n
         self.inv_diag = grid.array()
+        self.unknown = grid.array()
+        self._nothing = ti.ndarray(ti.f32, 1)
+        self._open = None
+        self.coupling = Coupling()
+        self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops)
 
-    def set_diagonal(self, unknown, sides: Sides, shift: float) -> None:
-        """Compute ``inv_diag`` for the cells with ``unknown > 0`` (an array over the grid, ghosts 0)."""
-        box = self._kernels.Box(*sides.box)
-        self._kernels.compute_inv_diag(unknown, self.inv_diag, self.n, box, sides.inside, shift)
+    @property
+    def open(self):
+        """The coefficients, or one word where there are none."""
+        return self._open if self.coupling.cut else self._nothing
 
-    def mark_box(self, unknown, first: tuple[int, ...]) -> None:
-        """Set ``unknown`` to 1 where the integer position is at least ``first`` along every axis."""
-        self._kernels.mark_unknowns(unknown, self.n, int_vector(self.grid.dim)(*first))
+    def set_sides(self, sides: Sides, cut: bool) -> None:
+        """Say which axes are periodic, and whether coefficients are to come."""
+        wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
+        self.wrap = int_vector(self.grid.dim)(*wraps)
+        self.coupling = Coupling(cut, any(wraps))
+        if cut and self._open is None:
+            self._open = self.grid.array(self.grid.dim)
 
-    def coarsen(self, fine_unknown, fine: Grid, unknown) -> None:
-        """Set ``unknown`` to 1 where any child in the finer grid is solved for."""
+    def set_ghosts(self, array, wrap) -> None:
+        """Ghosts of an array that is 0 outside the box but for its periodic axes."""
+        self._kernels.set_ghosts(array, self.n, wrap)
+
+    def mark_box(self, first: tuple[int, ...]) -> None:
+        """Solve where the integer position is at least ``first`` along every axis."""
+        self._kernels.mark_box(self.unknown, self.n, int_vector(self.grid.dim)(*first))
+
+    def mark_positive(self, values, first: tuple[int, ...], offset: int = 0) -> None:
+        """Solve where ``values[offset:…]`` is positive, from the integer position ``first`` upwards."""
+        self._kernels.mark_positive(values, offset, self.unknown, self.n, int_vector(self.grid.dim)(*first))
+
+    def set_open(self, open, sides: Sides) -> None:
+        """Take the openness of all faces; those on a side that neither holds a value nor is periodic are closed."""
+        self.open.copy_from(open)
+        kept = [int(box > 0 or sides.periodic[i // 2]) for i, box in enumerate(sides.box)]
+        self._kernels.close_sides(self.open, self.n, self._kernels.Flags(*kept))
+
+    def coarsen(self, fine: "PoissonLevel") -> None:
+        """Solve where any child in the finer grid is solved for; openness of a face is the mean of its parts."""
         vector = int_vector(self.grid.dim)
-        self._kernels.coarsen_unknowns(fine_unknown, unknown, self.n, fine.n, vector(*fine.strides))
+        sizes = (self.n, fine.n, vector(*fine.grid.strides))
+        self._kernels.coarsen_unknowns(fine.unknown, self.unknown, *sizes)
+        if self.coupling.cut:
+            self._kernels.coarsen_open(fine.open, self.open, *sizes)
+
+    def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float) -> None:
+        """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns."""
+        if self.coupling.cut:
+            self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
+        else:
+            self.set_ghosts(self.unknown, self.wrap)
+            dim, kernels = self.grid.dim, self._kernels
+            kernels.compute_inv_diag(
+                self.unknown, self.inv_diag, self.n, int_vector(dim)(*first), kernels.Box(*sides.box),
+                float_vector(dim)(*sides.inside), shift,
+            )  # fmt: skip
+        self.set_ghosts(self.inv_diag, self.wrap)

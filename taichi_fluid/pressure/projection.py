@@ -3,9 +3,10 @@
 from .._ti import ti
 from ..boundary import SCALAR, Walls
 from ..grid import Grid
-from ..kernels import Array, kernel_family
+from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.differences import outflow_at
-from .krylov import ConjugateGradient, SolveResult
+from ..solids import Solids, solid_velocity_at
+from .solver import EllipticSolver, SolveResult
 
 
 @ti.func
@@ -14,60 +15,147 @@ def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale):
 
 
 @ti.func
-def _subtract_gradient_at(c, I, s, u: ti.template(), p: ti.template(), inv_diag: ti.template(), n, scale):
+def _flux_at(
+    u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(), motions: ti.template(), c, I,
+    s, n, axis: ti.template(), origin, dx,
+):  # fmt: skip
+    """What passes the lower face of ``c``: the fluid through its open part, the solid through the rest."""
+    face = c + axis * s[0] * (n[0] + 2)
+    flux, part = u[face], open[face]
+    if part < 1:
+        moving = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
+        flux = part * u[face] + (ti.f32(1.0) - part) * moving
+    return flux
+
+
+@ti.func
+def _write_cut_rhs_at(
+    c, I, s, u: ti.template(), rhs: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
+    motions: ti.template(), n, origin, dx, scale,
+):  # fmt: skip
+    total = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        J = I
+        J[axis] += 1
+        total += _flux_at(u, open, distance, owner, motions, c + s[axis], J, s, n, axis, origin, dx)
+        total -= _flux_at(u, open, distance, owner, motions, c, I, s, n, axis, origin, dx)
+    rhs[c] = -scale * total
+
+
+@ti.func
+def _subtract_gradient_at(
+    c, I, s, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
+    cut: ti.template(),
+):  # fmt: skip
+    """At each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
     cells = s[0] * (n[0] + 2)
-    if inv_diag[c] > 0:
-        for axis in ti.static(range(n.n)):
-            if inv_diag[c - s[axis]] > 0:
-                face = c + axis * cells
-                u[face] = u[face] - scale * (p[c] - p[c - s[axis]])
+    for axis in ti.static(range(n.n)):
+        face = c + axis * cells
+        above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
+        below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
+        inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
+        if above and below and inside:
+            apart = ti.f32(1.0)
+            if ti.static(cut):
+                if open[face] == 0:
+                    apart = ti.f32(0.0)
+            u[face] = u[face] - apart * scale * (p[c] - p[c - s[axis]])
 
 
 @kernel_family
 def projection_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
     def compute_rhs(velocity: Array, rhs: Array, n: IntVector, scale: ti.f32):
         each_cell(n, _write_rhs_at, (velocity, rhs, n, scale))
 
     @ti.kernel
-    def subtract_gradient(velocity: Array, pressure: Array, inv_diag: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _subtract_gradient_at, (velocity, pressure, inv_diag, n, scale))
+    def compute_cut_rhs(
+        velocity: Array, rhs: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector,
+        origin: FloatVector, dx: ti.f32, scale: ti.f32,
+    ):  # fmt: skip
+        each_cell(n, _write_cut_rhs_at, (velocity, rhs, open, distance, owner, motions, n, origin, dx, scale))
 
-    return {"compute_rhs": compute_rhs, "subtract_gradient": subtract_gradient}
+    return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
+
+
+@kernel_family
+def gradient_kernels(loops, cut):
+    IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
+    Flags = ti.types.vector(2 * loops.dim, ti.i32)
+
+    @ti.kernel
+    def subtract_gradient(
+        velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: IntVector, end: IntVector, held: Flags,
+        scale: ti.f32,
+    ):  # fmt: skip
+        each_cell_in(
+            n * 0 + 1, end, n, _subtract_gradient_at, (velocity, pressure, inv_diag, open, n, held, scale, cut)
+        )  # fmt: skip
+
+    return {"subtract_gradient": subtract_gradient, "Flags": Flags}
 
 
 class Projection:
     """Projects staggered velocities of one grid.
 
-    Solves  sum over neighbours (p - p_neighbour) = -(rho dx² / dt) div u, then u -= dt/rho grad p, with the gradient
-    and the divergence that the operator is made of. (Bridson, ch. 5.)
+    Solves  sum over faces of open · (p - p_neighbour) = -(rho dx² / dt) div u, then u -= dt/rho grad p, with the
+    gradient and the divergence that the operator is made of; beside a solid both count what a face is open, and the
+    solid's own motion through the rest of it. (Bridson, ch. 5; Ng, Min, Gibou 2009.)
 
     Args:
         grid: The grid.
         walls: Its sides.
         rhs: An array to work in.
-        preconditioner: ``"multigrid"`` or ``"diagonal"``.
+        method: Of the pressure solver, one of ``solver.METHODS``.
+        solids: What stands in the fluid; tell ``update`` when they have moved.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, rhs, preconditioner: str = "multigrid"):
-        self.grid, self.walls = grid, walls
-        self.solver = ConjugateGradient(grid, preconditioner)
-        self.preconditioner = preconditioner
-        self.solver.setup(walls.first_unknown(SCALAR), walls.pressure_sides())
+    def __init__(self, grid: Grid, walls: Walls, rhs, method: str = "multigrid-cg", solids: Solids | None = None):
+        self.grid, self.walls, self.solids = grid, walls, solids
+        self.solver = EllipticSolver(grid, method)
+        self.method = method
         self._rhs = rhs
         self._kernels = projection_kernels(grid.loops)
+        self._gradient = gradient_kernels(grid.loops, solids is not None)
+        sides = walls.pressure_sides()
+        self._held = self._gradient.Flags(*(int(held) for held in sides.box))
+        reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
+        self._end = int_vector(grid.dim)(*reach)
+        self.update()
+
+    def update(self) -> None:
+        """Set the solver up for where the solids are now."""
+        sides = self.walls.pressure_sides()
+        if self.solids is None:
+            self.solver.setup(self.walls.first_unknown(SCALAR), sides)
+        else:
+            self.solver.setup_open(self.solids.open, sides)
 
     def compute_rhs(self, velocity, rhs, dt: float, rho: float) -> None:
         """``rhs`` = -(rho dx² / dt) div u, in Pa."""
         self.grid.require_runtime()
-        self._kernels.compute_rhs(velocity, rhs, self.grid.n, rho * self.grid.dx / dt)
+        grid, scale = self.grid, rho * self.grid.dx / dt
+        if self.solids is None:
+            self._kernels.compute_rhs(velocity, rhs, grid.n, scale)
+        else:
+            solids, origin = self.solids, float_vector(grid.dim)(*grid.origin)
+            self._kernels.compute_cut_rhs(
+                velocity, rhs, solids.open, solids.distance, solids.owner, solids.motions, grid.n, origin, grid.dx,
+                scale,
+            )  # fmt: skip
+
+    def subtract_gradient(self, velocity, pressure, scale: float) -> None:
+        """Take ``scale`` times the difference of the pressure across each face off its velocity."""
+        self._gradient.subtract_gradient(
+            velocity, pressure, self.solver.inv_diag, self.solver.level.open, self.grid.n, self._end, self._held, scale
+        )
 
     def project(
         self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500
     ) -> SolveResult:
-        """Make ``velocity`` free of divergence in place, its walls filled before and after.
+        """Make ``velocity`` free of divergence in place, its sides filled before and after.
 
         Args:
             velocity: Staggered velocity, m/s.
@@ -79,7 +167,8 @@ class Projection:
         """
         self.compute_rhs(velocity, self._rhs, dt, rho)
         result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
-        scale = dt / (rho * self.grid.dx)
-        self._kernels.subtract_gradient(velocity, pressure, self.solver.inv_diag, self.grid.n, scale)
-        self.walls.fill_velocity(velocity)
+        self.subtract_gradient(velocity, pressure, dt / (rho * self.grid.dx))
+        if self.solids is not None:
+            self.solids.enforce(velocity)
+        self.walls.fill_velocity(velocity, keep=True)
         return result

@@ -1,0 +1,520 @@
+"""One interface to every solver: correction by multigrid, relaxation or the diagonal, with conjugate gradients or without.
+
+    x ← x + M (b - A x)
+
+is the multigrid cycle, red-black Gauss-Seidel or damped Jacobi, as M is one V-cycle, one sweep or the diagonal.
+Conjugate gradients take the same M, where it is symmetric, as preconditioner.
+
+The scalars of the iteration stay on the device: alpha, beta and the test for convergence are computed there, and an
+iteration that finds the tolerance met changes nothing any more. So the host may look only now and then, and the count
+of iterations is exact all the same. (Hestenes, Stiefel 1952; Bridson, *Fluid Simulation*, ch. 5.)
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
+from ..operators.ghosts import wrap_if_periodic
+from .multigrid import Multigrid
+from .pockets import Pockets
+from .poisson import PoissonLevel, Sides, apply_at, mean_kernels, neighbour_sum, unknown_value_at
+from .relaxation import relaxation_kernels
+
+# Places of the scalars of the iteration in their small array.
+_RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM = range(9)
+_SCALARS = 9
+
+_ROUNDING = 1e-12
+"""Square of the relative error of a mean in f32."""
+_CYCLE = 1e-11
+"""Gain of |residual|² after which the recursion no longer tells the truth and the residual is computed afresh."""
+
+_NEAR_FLOOR = 1e-8
+"""|residual|² over |right-hand side|² from which a first guess is so good that iterating may spoil it."""
+
+
+METHODS = ("multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi")
+"""Conjugate gradients with multigrid, V-cycles alone, conjugate gradients with the diagonal, and plain relaxation."""
+
+_SWEEPS = {"multigrid-cg": 1, "multigrid": 2}
+"""Smoothing sweeps per leg: one and conjugate gradients cost less than two; alone, two are worth their price."""
+
+_LOOK_EVERY = {"gauss-seidel": 8, "jacobi": 8}
+
+
+class Status(Enum):
+    """How a solve ended; the value says what it means."""
+
+    CONVERGED = "the residual fell below the tolerance"
+    STALLED = "this is as near as f32 comes to a solution, and it is above the tolerance: ask for less"
+    MAX_ITERATIONS = "the iterations ran out above the tolerance: allow more, or solve with multigrid"
+    NOT_FINITE = "the right-hand side or the solution is not finite"
+
+
+class SolveResult(NamedTuple):
+    """What a solve says of itself.
+
+    Attributes:
+        iterations: Conjugate-gradient iterations, V-cycles or sweeps made.
+        relative_residual: True residual over right-hand side, L2, after the solve.
+        status: How it ended.
+        removed_mean: Mean of the right-hand side that a closed problem cannot balance and that was taken out; with
+            several pockets the largest of their means.
+    """
+
+    iterations: int
+    relative_residual: float
+    status: Status
+    removed_mean: float
+
+
+@ti.func
+def _residual_at(
+    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), r: ti.template(), n,
+    mean, shift, cut: ti.template(),
+):  # fmt: skip
+    """Write the residual and return its square."""
+    value = rhs[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = rhs[c] - mean - apply_at(x, inv_diag, open, c, s, n, shift, cut)
+    r[c] = value
+    return value * value
+
+
+@ti.func
+def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mean):
+    value = rhs[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = rhs[c] - mean
+    return value * value
+
+
+@ti.func
+def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+    if inv_diag[c] == 0:
+        x[c] = ti.f32(0.0)
+
+
+@ti.func
+def _product_at(c, I, s, a: ti.template(), b: ti.template()):
+    return a[c] * b[c]
+
+
+@ti.func
+def _direction_at(c, I, s, z: ti.template(), d: ti.template(), beta):
+    d[c] = z[c] + beta * d[c]
+
+
+@ti.func
+def _curvature_at(
+    c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
+):
+    """Write A d and return d · A d. Rounding here is that of a correction; the true residual sees what it does."""
+    value = d[c] * ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = d[c] / inv_diag[c] - neighbour_sum(d, inv_diag, open, c, s, n, cut)
+    a_d[c] = value
+    return value * d[c]
+
+
+@ti.func
+def _advance_at(c, I, s, x: ti.template(), r: ti.template(), d: ti.template(), a_d: ti.template(), alpha):
+    x[c] = x[c] + alpha * d[c]
+    value = r[c] - alpha * a_d[c]
+    r[c] = value
+    return value * value
+
+
+@ti.func
+def _add_at(c, I, s, x: ti.template(), z: ti.template(), factor):
+    x[c] = x[c] + factor * z[c]
+
+
+@ti.func
+def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
+    z[c] = r[c] * inv_diag[c]
+
+
+@kernel_family
+def solver_kernels(loops, coupling):
+    IntVector, each_cell, each_on_plane = loops.IntVector, loops.each_cell, loops.each_on_plane
+    reduce_cells, reduced, dim = loops.reduce_cells, loops.reduced, loops.dim
+    cut, wraps = coupling
+
+    @ti.kernel
+    def start(
+        x: Array, rhs: Array, inv_diag: Array, n: IntVector, partials: Array, scalars: Array, inv_count: ti.f32,
+        removed: ti.f32, tolerance: ti.f32,
+    ):  # fmt: skip
+        """Mean of the right-hand side (``inv_count`` 0 leaves it in) and the residual to reach.
+
+        ``removed`` is the square, L2, of what has been taken out of the right-hand side before.
+        """
+        each_cell(n, _keep_unknowns_at, (x, inv_diag))
+        reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (rhs, inv_diag))
+        for _ in range(1):
+            scalars[_MEAN] = reduced(partials, ti.f32(0.0), add) * inv_count
+        reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
+        for _ in range(1):
+            square, wanted = reduced(partials, ti.f32(0.0), add), tolerance * tolerance
+            taken = removed
+            if inv_count > 0:
+                taken += scalars[_MEAN] * scalars[_MEAN] / inv_count
+            # What is left of a mean that was taken out is rounding, and no answer is owed to that.
+            square = ti.max(square, ti.f32(_ROUNDING) * taken / wanted)
+            scalars[_NORM] = square
+            scalars[_TARGET] = square * wanted
+            scalars[_ITERATIONS] = ti.f32(0.0)
+
+    @ti.kernel
+    def true_residual(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, r: Array, n: IntVector, wrap: IntVector, partials: Array,
+        scalars: Array, shift: ti.f32,
+    ):  # fmt: skip
+        """Compute the residual afresh, and start new directions from it."""
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
+        reduce_cells(
+            n, partials, ti.f32(0.0), add, _residual_at, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, cut)
+        )
+        for _ in range(1):
+            square = reduced(partials, ti.f32(0.0), add)
+            scalars[_RR] = square
+            scalars[_RZ] = ti.f32(0.0)
+            scalars[_LIMIT] = ti.max(scalars[_TARGET], ti.f32(_CYCLE) * square)
+
+    @ti.kernel
+    def precondition_by_diagonal(r: Array, inv_diag: Array, z: Array, n: IntVector):
+        each_cell(n, _scale_at, (r, inv_diag, z))
+
+    @ti.kernel
+    def iterate(
+        x: Array, r: Array, z: Array, d: Array, a_d: Array, inv_diag: Array, open: Array, n: IntVector,
+        wrap: IntVector, partials: Array, scalars: Array,
+    ):  # fmt: skip
+        """One iteration, given z = M r."""
+        reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (r, z))
+        for _ in range(1):
+            rz, before = reduced(partials, ti.f32(0.0), add), scalars[_RZ]
+            beta = ti.f32(0.0)
+            if before > 0:
+                beta = rz / before
+            scalars[_BETA] = beta
+            scalars[_RZ] = rz
+        each_cell(n, _direction_at, (z, d, scalars[_BETA]))
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
+        reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (d, a_d, inv_diag, open, n, cut))
+        for _ in range(1):
+            curvature = reduced(partials, ti.f32(0.0), add)
+            alpha = ti.f32(0.0)
+            if scalars[_RR] > scalars[_LIMIT] and curvature > 0:
+                alpha = scalars[_RZ] / curvature
+                scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
+            scalars[_ALPHA] = alpha
+        reduce_cells(n, partials, ti.f32(0.0), add, _advance_at, (x, r, d, a_d, scalars[_ALPHA]))
+        for _ in range(1):
+            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def add_correction(x: Array, z: Array, n: IntVector, factor: ti.f32):
+        each_cell(n, _add_at, (x, z, factor))
+
+    return {
+        "start": start,
+        "add_correction": add_correction,
+        "true_residual": true_residual,
+        "precondition_by_diagonal": precondition_by_diagonal,
+        "iterate": iterate,
+    }
+
+
+class EllipticSolver:
+    """Solves A x = b on one grid by any of ``METHODS``; see ``poisson`` for A.
+
+    Args:
+        grid: The grid.
+        method: One of ``METHODS``.
+        sweeps: Smoothing sweeps per leg of a V-cycle; left out, what suits the method.
+
+    Use:
+        ``setup`` or ``setup_open`` once for a set of unknowns and sides, ``solve`` as often as wanted.
+    """
+
+    def __init__(self, grid: Grid, method: str = "multigrid-cg", sweeps: int | None = None):
+        if method not in METHODS:
+            raise ValueError(f"method is {method!r}; it is one of {', '.join(METHODS)}")
+        self.grid, self.method = grid, method
+        self.n = grid.n
+        self._means = mean_kernels(grid.loops)
+        self._accelerated = method in ("multigrid-cg", "cg")
+        self._r, self._z, self._a_d = (grid.array() for _ in range(3))
+        self._d = grid.array() if self._accelerated else None
+        self._partials = ti.ndarray(ti.f32, PARTIALS)
+        self._scalars = ti.ndarray(ti.f32, _SCALARS)
+        self._scalars.fill(0.0)
+        self._sums = ti.ndarray(ti.f32, 2)
+        self.multigrid = Multigrid(grid, sweeps or _SWEEPS[method]) if method in _SWEEPS else None
+        self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
+        self._pockets = Pockets(self.level)
+        self._problem: object = None
+        self._sides: Sides | None = None
+        self._singular = self._several = False
+        self._count = 0
+        self._replay = {}
+        self._kept = self._balanced = None
+
+    @property
+    def inv_diag(self):
+        """Reciprocal diagonal of the operator; positive exactly where it is solved for."""
+        return self.level.inv_diag
+
+    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0) -> None:
+        """Solve for the cells from integer position ``first`` upwards, with these sides.
+
+        Args:
+            first: Lowest integer position of an unknown.
+            sides: What stands around them.
+            mask: An array over the grid, positive where to solve; left out, everywhere from ``first``. Given one, the
+                set-up is always done afresh.
+            offset: Where the mask begins in its array.
+        """
+        self.grid.require_runtime()
+        if mask is None and (first, sides) == self._problem:
+            return
+        self.level.set_sides(sides, cut=False)
+        if mask is None:
+            self.level.mark_box(first)
+        else:
+            self.level.mark_positive(mask, first, offset)
+        self.level.set_diagonal(sides, first, sides.shift)
+        held = sides.shift != 0 or any(sides.box)
+        self._finish_setup(sides, singular=not held, look_for_pockets=mask is not None and sides.shift == 0)
+        self._problem = (first, sides) if mask is None else None
+
+    def setup_open(self, open, sides: Sides) -> None:
+        """Solve for all cells that have a face open, with coefficients: the pressure around solids.
+
+        Args:
+            open: How far each lower face is open, 0 to 1, components as those of a velocity; the layer of upper faces
+                behind the last cells is read too.
+            sides: A side with a positive number in ``box`` holds 0 beyond it, others are closed; and what is periodic.
+        """
+        self.grid.require_runtime()
+        first = (1,) * self.grid.dim
+        self.level.set_sides(sides, cut=True)
+        self.level.set_open(open, sides)
+        self.level.set_diagonal(sides, first, 0.0)
+        self.level.mark_positive(self.level.inv_diag, first)
+        self.level.set_ghosts(self.level.unknown, self.level.wrap)
+        self._finish_setup(sides, singular=False, look_for_pockets=True)
+        self._problem = None
+
+    def _finish_setup(self, sides: Sides, singular: bool, look_for_pockets: bool) -> None:
+        self._replay.clear()
+        if self.multigrid:
+            self.multigrid.coarsen(sides)
+        self._sides = sides
+        self._means.count_unknowns(self.inv_diag, self.n, self._partials, self._sums)
+        self._count = int(self._sums[1])
+        self._several = False
+        if look_for_pockets and self._count:
+            self._pockets.find(self._r)
+            singular, self._several = self._pockets.singular, self._pockets.several
+        self._singular = singular
+        if self.multigrid:
+            self.multigrid.set_singular(singular or (self._several and not self._pockets.held))
+
+    @property
+    def pockets(self) -> int:
+        """How many separate regions are solved for, as far as anybody looked: without solids there is one."""
+        return self._pockets.count if self._pockets.count else int(self._count > 0)
+
+    def _record_correction(self, launch, r, z) -> None:
+        """``z = M r``."""
+        level = self.level
+        if self.multigrid:
+            self.multigrid.record(launch, r, z, self._a_d)
+        elif self.method == "gauss-seidel":
+            sweep = relaxation_kernels(self.grid.loops, level.coupling).start_sweep
+            launch(sweep, z, r, level.inv_diag, level.open, self.n, level.wrap)
+        else:
+            launch(self._kernels.precondition_by_diagonal, r, level.inv_diag, z, self.n)
+
+    @property
+    def _kernels(self):
+        return solver_kernels(self.grid.loops, self.level.coupling)
+
+    def _record_mean_removal(self, launch, x) -> None:
+        # No correction can reduce the mean of the residual, which rounding feeds: left alone it would take over.
+        if self._several:
+            self._pockets.launch_remove_means(launch, x)
+        elif self._singular:
+            launch(self._means.remove_mean, x, self.inv_diag, self.n, self._partials, self._sums)
+
+    def _recorded(self, out):
+        """The launch graph of one iteration on ``out``; recorded at its first use."""
+        if id(out) not in self._replay:
+            recorder = GraphRecorder(self.grid.dim)
+            launch, level = recorder.launch, self.level
+            self._record_correction(launch, self._r, self._z)
+            if self._several:
+                self._pockets.launch_remove_means(launch, self._z)
+            if self._accelerated:
+                launch(
+                    self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, level.inv_diag, level.open,
+                    self.n, level.wrap, self._partials, self._scalars,
+                )  # fmt: skip
+                self._record_mean_removal(launch, self._r)
+            else:
+                factor = 2 * self.grid.dim / (2 * self.grid.dim + 1) if self.method == "jacobi" else 1.0
+                launch(self._kernels.add_correction, out, self._z, self.n, factor)
+            self._replay[id(out)] = (recorder.finish(), out)
+        return self._replay[id(out)][0]
+
+    def precondition(self, r, out) -> None:
+        """``out = M r``: one correction from zero, for tests and for other solvers."""
+        recorder = GraphRecorder(self.grid.dim)
+        self._record_correction(recorder.launch, r, out)
+        recorder.finish()()
+
+    def solve(
+        self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int | None = None
+    ) -> SolveResult:
+        """Solve ``A out = rhs`` from the guess in ``out`` until |residual| <= tolerance · |rhs|, L2.
+
+        The recursion stops at the tolerance; a true residual up to 5 % above it is taken as converged.
+
+        Args:
+            rhs: Right-hand side, an array over the grid.
+            out: First guess and result; set to 0 where it is not solved for.
+            tolerance: Relative residual to reach; 0 makes exactly ``max_iterations``, unless f32 stalls before.
+            max_iterations: Iterations, V-cycles or sweeps after which to give up.
+            look_every: Iterations between two looks of the host at the residual; left out, 1 on a CPU and 2 on a GPU,
+                where a look waits for the device, and 8 for plain relaxation.
+        """
+        self.grid.require_runtime()
+        if self._sides is None:
+            raise RuntimeError("setup() comes before solve(): the solver does not know its unknowns yet")
+        if rhs is out:
+            raise ValueError("rhs and out are the same array")
+        removed, mean = 0.0, 0.0
+        if self._several:
+            rhs, removed, mean = self._balance(rhs)
+        inv_count = 1.0 / self._count if self._singular and self._count else 0.0
+        self._kernels.start(
+            out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance or 1e-30
+        )
+        solve = self._accelerate if self._accelerated else self._correct
+        look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
+        result = solve(rhs, out, max_iterations, look_every)
+        return result._replace(removed_mean=mean) if self._several else result
+
+    def _balance(self, rhs):
+        """The right-hand side without the mean of each pocket; the square of what was taken out, and the largest mean."""
+        if self._balanced is None:
+            self._balanced = self.grid.array()
+        self._balanced.copy_from(rhs)
+        mean = self._pockets.remove_means(self._balanced)
+        return self._balanced, mean * mean * self._count, mean
+
+    def _enqueue_residual(self, rhs, out) -> None:
+        level = self.level
+        self._kernels.true_residual(
+            out, rhs, level.inv_diag, level.open, self._r, self.n, level.wrap, self._partials, self._scalars,
+            self._sides.shift,
+        )  # fmt: skip
+
+    def _true_residual(self, rhs, out) -> np.ndarray:
+        self._enqueue_residual(rhs, out)
+        return self._look()
+
+    def _nothing_to_solve(self, seen: np.ndarray, out) -> SolveResult | None:
+        """The result where no iteration is needed or any use."""
+        if not np.isfinite(seen[[_RR, _NORM]]).all():
+            return SolveResult(0, float("nan"), Status.NOT_FINITE, float(seen[_MEAN]))
+        if seen[_NORM] == 0 or self._count == 0:
+            out.fill(0.0)
+            return SolveResult(0, 0.0, Status.CONVERGED, float(seen[_MEAN]))
+        return None
+
+    def _accelerate(self, rhs, out, max_iterations: int, look_every: int) -> SolveResult:
+        """Cycles of conjugate gradients, each begun from a true residual."""
+        status, best, cycles, kept = None, np.inf, 0, False
+        while status is None:
+            seen = self._true_residual(rhs, out)
+            if result := self._nothing_to_solve(seen, out):
+                return result._replace(iterations=int(seen[_ITERATIONS]))
+            if seen[_RR] <= 1.1 * seen[_TARGET]:
+                # Rounding makes the true residual a little larger than the one that the recursion stopped at.
+                status = Status.CONVERGED
+            elif seen[_ITERATIONS] >= max_iterations:
+                status = Status.MAX_ITERATIONS
+            elif seen[_RR] > 0.25 * best:
+                # A cycle that gains less than half has met the floor of f32.
+                status = Status.STALLED
+            else:
+                if cycles or seen[_RR] < _NEAR_FLOOR * seen[_NORM]:
+                    self._keep(out)
+                    kept = True
+                    self._record_mean_removal(_call, self._r)
+                best, cycles = seen[_RR], cycles + 1
+                self._run_cycle(out, seen, max_iterations, look_every)
+        if kept and seen[_RR] > best:
+            out.copy_from(self._kept)
+            seen[_RR] = best
+        relative = float(np.sqrt(seen[_RR] / seen[_NORM]))
+        return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
+
+    def _correct(self, rhs, out, max_iterations: int, look_every: int) -> SolveResult:
+        """Correct again and again, from a true residual each time."""
+        replay, iterations, before, status = self._recorded(out), 0, np.inf, None
+        while status is None:
+            seen = self._true_residual(rhs, out)
+            if result := self._nothing_to_solve(seen, out):
+                return result._replace(iterations=iterations)
+            if seen[_RR] <= 1.1 * seen[_TARGET]:
+                status = Status.CONVERGED
+            elif iterations >= max_iterations:
+                status = Status.MAX_ITERATIONS
+            elif seen[_RR] >= before * (1 - 1e-6) and seen[_RR] < _NEAR_FLOOR * seen[_NORM]:
+                status = Status.STALLED
+            else:
+                before = seen[_RR]
+                count = min(look_every, max_iterations - iterations)
+                for sweep in range(count):
+                    if sweep:
+                        self._enqueue_residual(rhs, out)
+                    self._record_mean_removal(_call, self._r)
+                    replay()
+                iterations += count
+        relative = float(np.sqrt(seen[_RR] / seen[_NORM]))
+        return SolveResult(iterations, relative, status, float(seen[_MEAN]))
+
+    def _keep(self, out) -> None:
+        """Remember a solution that the next cycle, begun close to the floor of f32, may spoil."""
+        if self._kept is None:
+            self._kept = self.grid.array()
+        self._kept.copy_from(out)
+
+    def _run_cycle(self, out, seen: np.ndarray, max_iterations: int, look_every: int) -> None:
+        """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
+        replay, iterations = self._recorded(out), -1.0
+        while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
+            iterations = seen[_ITERATIONS]
+            for _ in range(min(look_every, max_iterations - int(iterations))):
+                replay()
+            seen = self._look()
+
+    def _look(self) -> np.ndarray:
+        return self._scalars.to_numpy().astype(np.float64)
+
+
+def _call(kernel, *args) -> None:
+    kernel(*args)
