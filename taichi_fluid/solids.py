@@ -22,7 +22,7 @@ from .operators.shapes import SHAPES, covered_part, covered_triangle
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
-SLIVER = 0.02
+SLIVER = 0.05
 """A face that is open by less than this is closed: what flows through it is not worth its stiffness."""
 _ROW = 10
 """Numbers of one solid in the table of motions: velocity, angular velocity, centre of rotation, slip."""

@@ -1,8 +1,8 @@
 """Geometric multigrid: a V-cycle, which solves by itself and serves as a symmetric preconditioner.
 
 Cells are coarsened by two per axis at every level, an odd axis rounding to the nearer extent, so any size works.
-Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for; restriction is its
-transpose. The smoother is red-black Gauss-Seidel, red then black on the way down, black then red on the way up: with
+Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for and those behind a closed
+face; restriction is its transpose. The smoother is red-black Gauss-Seidel, red then black on the way down, black then red on the way up: with
 the transposed transfers and that order the cycle is a symmetric operator, which conjugate gradients needs.
 
 Two facts save half of the memory traffic. After a sweep that ends with black every black residual is 0, so only red
@@ -28,25 +28,59 @@ COARSEST_SWEEPS = 4
 
 
 @ti.func
-def _transfer_weight_at(c, I, s, unknown: ti.template(), coarse: ti.template(), weight: ti.template(), coarse_s):
-    """1 / (sum of the linear weights of the coarse cells that are solved for); 0 where nothing is."""
-    parent = (I + 1) // 2
-    base = flat(parent, coarse_s)
+def _sight_at(I, J, open: ti.template(), fine_s, fine_cells):
+    """Linear weight between coarse cell ``I`` and fine cell ``J``, which sees a neighbour of its parent by a face."""
+    w = ti.f32(1.0)
+    fine = flat(J, fine_s)
+    for a in ti.static(range(I.n)):
+        if (J[a] + 1) // 2 == I[a]:
+            w *= ti.f32(0.75)
+        else:
+            w *= ti.f32(0.25) * open[fine + a * fine_cells + (1 - (J[a] & 1)) * fine_s[a]]
+    return w
+
+
+@ti.func
+def _transfer_weight_at(
+    c, I, s, unknown: ti.template(), open: ti.template(), coarse: ti.template(), weight: ti.template(), n, coarse_s,
+    cut: ti.template(),
+):  # fmt: skip
+    """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
+
+    Exactly 1 says that nothing is missing, and beside solids that nothing is hidden either.
+    """
     total = ti.f32(0.0)
     for corner in ti.static(range(2**s.n)):
+        P = (I + 1) // 2
         w = ti.f32(1.0)
-        neighbour = base
         for a in ti.static(range(s.n)):
             if ti.static((corner >> a) & 1):
+                P[a] += 1 - 2 * (I[a] & 1)
                 w *= ti.f32(0.25)
-                neighbour += coarse_s[a] * (1 - 2 * (I[a] & 1))
             else:
                 w *= ti.f32(0.75)
-        if coarse[neighbour] > 0:
+        if coarse[flat(P, coarse_s)] > 0:
+            if ti.static(cut):
+                w = _sight_at(P, I, open, s, s[0] * (n[0] + 2))
             total += w
     weight[c] = ti.f32(0.0)
     if unknown[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
+
+
+@ti.func
+def _is_plain_at(c, I, s, weight: ti.template(), plain: ti.template(), fine_n, fine_s):
+    """1 where all of the 4^dim fine cells around a coarse one have the weight 1, so that faces need not be read."""
+    result = ti.f32(1.0)
+    for around in range(4**s.n):
+        J = I * 2 - 2
+        rest = around
+        for a in ti.static(range(s.n)):
+            J[a] = ti.min(J[a] + rest % 4, fine_n[a] + 1)
+            rest = rest // 4
+        if weight[flat(J, fine_s)] != ti.f32(1.0):
+            result = ti.f32(0.0)
+    plain[c] = result
 
 
 @ti.func
@@ -61,26 +95,46 @@ def _red_residual_at(
 
 
 @ti.func
-def _restrict_at(c, I, s, residual: ti.template(), rhs: ti.template(), n, scale):
+def _restrict_at(
+    c, I, s, residual: ti.template(), open: ti.template(), plain: ti.template(), rhs: ti.template(), n, scale,
+    cut: ti.template(),
+):  # fmt: skip
     """Transpose of linear prolongation, over the red cells of the 4^dim around the coarse cell."""
     fine_s = strides_of(n)
-    base = flat(I * 2 - 2, fine_s)
     total = ti.f32(0.0)
-    for rest in ti.static(range(4 ** (s.n - 1))):
-        for first in ti.static(range(4)):
-            if ti.static(_digit_sum(4 * rest + first, s.n) % 2 == 0):
-                w = ti.f32(1.0)
-                child = base
+    hidden = 0
+    if ti.static(cut):
+        if plain[c] == 0:
+            hidden = 1
+            for around in range(4**s.n):
+                J = I * 2 - 2
+                rest = around
                 inside = 1
                 for a in ti.static(range(s.n)):
-                    along = ti.static(_digit(4 * rest + first, a))
-                    w *= ti.f32(ti.static((0.25, 0.75, 0.75, 0.25)[along]))
-                    child += along * fine_s[a]
-                    if ti.static(along == 3):
-                        if I[a] * 2 + 1 > n[a] + 1:
-                            inside = 0
-                if inside == 1:
-                    total += w * residual[child]
+                    J[a] += rest % 4
+                    rest = rest // 4
+                    if J[a] > n[a] + 1:
+                        inside = 0
+                # Black cells and those outside have no residual; a ghost of a periodic axis is its other end.
+                if inside == 1 and J.sum() % 2 == 0:
+                    total += _sight_at(I, J, open, fine_s, fine_s[0] * (n[0] + 2)) * residual[flat(J, fine_s)]
+    if hidden == 0:
+        base = flat(I * 2 - 2, fine_s)
+        for rest in ti.static(range(4 ** (s.n - 1))):
+            for first in ti.static(range(4)):
+                if ti.static(_digit_sum(4 * rest + first, s.n) % 2 == 0):
+                    w = ti.f32(1.0)
+                    child = base
+                    inside = 1
+                    for a in ti.static(range(s.n)):
+                        along = ti.static(_digit(4 * rest + first, a))
+                        w *= ti.f32(ti.static((0.25, 0.75, 0.75, 0.25)[along]))
+                        child += along * fine_s[a]
+                        if ti.static(along == 3):
+                            if I[a] * 2 + 1 > n[a] + 1:
+                                inside = 0
+                    if inside == 1:
+                        total += w * residual[child]
     rhs[c] = total * scale
 
 
@@ -93,28 +147,43 @@ def _digit_sum(offset: int, dim: int) -> int:
 
 
 @ti.func
-def _prolong_at(c, I, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), fine_n):
+def _prolong_at(
+    c, I, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), open: ti.template(), plain: ti.template(),
+    fine_n, cut: ti.template(),
+):  # fmt: skip
     """Add the interpolated correction to the red children of coarse cell ``c``."""
     fine_s = strides_of(fine_n)
     first = flat(I * 2 - 1, fine_s)
+    hidden = 0
+    if ti.static(cut):
+        hidden = ti.cast(plain[c] == 0, ti.i32)
     for child in ti.static(range(2**s.n)):
         if ti.static(_bits(child, s.n) % 2 == s.n % 2):
+            J = I * 2 - 1
             fine = first
             inside = 1
             for a in ti.static(range(s.n)):
                 if ti.static((child >> a) & 1):
+                    J[a] += 1
                     fine += fine_s[a]
                     if I[a] * 2 > fine_n[a]:
                         inside = 0
             if inside == 1:
                 total = ti.f32(0.0)
-                for corner in ti.static(range(2**s.n)):
-                    neighbour = c
-                    for a in ti.static(range(s.n)):
-                        if ti.static((corner >> a) & 1):
-                            neighbour += s[a] * ti.static(2 * ((child >> a) & 1) - 1)
-                    far = ti.static(_bits(corner, s.n))
-                    total += ti.f32(ti.static(0.25**far * 0.75 ** (s.n - far))) * coarse[neighbour]
+                if hidden == 1:
+                    for corner in range(2**s.n):
+                        P = I
+                        for a in ti.static(range(s.n)):
+                            P[a] += ((corner >> a) & 1) * ti.static(2 * ((child >> a) & 1) - 1)
+                        total += _sight_at(P, J, open, fine_s, fine_s[0] * (fine_n[0] + 2)) * coarse[flat(P, s)]
+                else:
+                    for corner in ti.static(range(2**s.n)):
+                        neighbour = c
+                        for a in ti.static(range(s.n)):
+                            if ti.static((corner >> a) & 1):
+                                neighbour += s[a] * ti.static(2 * ((child >> a) & 1) - 1)
+                        far = ti.static(_bits(corner, s.n))
+                        total += ti.f32(ti.static(0.25**far * 0.75 ** (s.n - far))) * coarse[neighbour]
                 x[fine] = x[fine] + total * weight[fine]
 
 
@@ -129,8 +198,14 @@ def multigrid_kernels(loops, coupling):
     cut, wraps = coupling
 
     @ti.kernel
-    def compute_transfer_weight(unknown: Array, coarse: Array, weight: Array, n: IntVector, coarse_s: IntVector):
-        each_cell(n, _transfer_weight_at, (unknown, coarse, weight, coarse_s))
+    def compute_transfer_weight(
+        unknown: Array, open: Array, coarse: Array, weight: Array, n: IntVector, coarse_s: IntVector
+    ):
+        each_cell(n, _transfer_weight_at, (unknown, open, coarse, weight, n, coarse_s, cut))
+
+    @ti.kernel
+    def find_plain(weight: Array, plain: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
+        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _is_plain_at, (weight, plain, fine_n, fine_s))
 
     @ti.kernel
     def compute_red_residual(
@@ -143,24 +218,28 @@ def multigrid_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
 
     @ti.kernel
-    def restrict(residual: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32):
-        each_cell(n, _restrict_at, (residual, rhs, fine_n, scale))
+    def restrict(
+        residual: Array, open: Array, plain: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32
+    ):
+        each_cell(n, _restrict_at, (residual, open, plain, rhs, fine_n, scale, cut))
 
     @ti.kernel
     def prolong(
-        coarse: Array, x: Array, weight: Array, n: IntVector, fine_n: IntVector, across: IntVector, wrap: IntVector
-    ):
+        coarse: Array, x: Array, weight: Array, open: Array, plain: Array, n: IntVector, fine_n: IntVector,
+        across: IntVector, wrap: IntVector,
+    ):  # fmt: skip
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_or_clear, (coarse, n, across, axis))
         # Where an odd axis was rounded down, the last fine cells are children of the coarse ghosts.
-        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, fine_n))
+        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, open, plain, fine_n, cut))
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(fine_n, axis, wrap_or_clear, (x, fine_n, wrap, axis))
 
     return {
         "compute_transfer_weight": compute_transfer_weight,
+        "find_plain": find_plain,
         "compute_red_residual": compute_red_residual,
         "restrict": restrict,
         "prolong": prolong,
@@ -184,8 +263,14 @@ class Level(PoissonLevel):
         self.weight = grid.array()
         self.strides = int_vector(grid.dim)(*grid.strides)
         self.across = self.wrap
+        self.plain = None
         self.means = mean_kernels(grid.loops)
         self.sums = ti.ndarray(ti.f32, 2)
+
+    @property
+    def seen(self):
+        """1 where a cell sees everything around it in the finer grid; one word where there are no coefficients."""
+        return self.plain if self.coupling.cut else self._nothing
 
     @property
     def smoother(self):
@@ -205,7 +290,13 @@ class Level(PoissonLevel):
         ]
         self.across = int_vector(self.grid.dim)(*wraps)
         coarse.set_ghosts(coarse.unknown, self.across)
-        self.transfer.compute_transfer_weight(self.unknown, coarse.unknown, self.weight, self.n, coarse.strides)
+        self.transfer.compute_transfer_weight(
+            self.unknown, self.open, coarse.unknown, self.weight, self.n, coarse.strides
+        )
+        if self.coupling.cut:
+            if coarse.plain is None:
+                coarse.plain = coarse.grid.array()
+            self.transfer.find_plain(self.weight, coarse.plain, coarse.n, self.n, self.strides)
 
 
 class Multigrid:
@@ -292,8 +383,11 @@ class Multigrid:
             level.n, level.across,
         )  # fmt: skip
         halved = sum(n > 1 for n in level.grid.shape)
-        launch(level.transfer.restrict, residual, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
+        launch(
+            level.transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved
+        )
         self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
         launch(
-            level.transfer.prolong, coarse.solution, solution, level.weight, coarse.n, level.n, level.across, level.wrap
+            level.transfer.prolong, coarse.solution, solution, level.weight, level.open, coarse.seen, coarse.n,
+            level.n, level.across, level.wrap,
         )  # fmt: skip

@@ -178,8 +178,43 @@ def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, 
 
 
 @ti.func
-def _coarsen_open_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, fine_s):
-    """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts."""
+def _drop_split_at(c, I, s, fine: ti.template(), open: ti.template(), coarse: ti.template(), fine_n, fine_s):
+    """Do not solve for a coarse cell that a wall runs through: it would have one value for both sides of the wall.
+
+    Along each axis its children stand face to face; where most pairs cannot see each other, there is a wall.
+    """
+    fine_cells = fine_s[0] * (fine_n[0] + 2)
+    for axis in ti.static(range(s.n)):
+        walled, clear = 0, 0
+        for part in ti.static(range(2 ** (s.n - 1))):
+            J = I * 2 - 1
+            for a in ti.static(range(s.n)):
+                if ti.static(a != axis):
+                    J[a] += ti.static((part >> (a - (1 if a > axis else 0))) & 1)
+            J[axis] += 1
+            inside = 1
+            for a in ti.static(range(s.n)):
+                if J[a] > fine_n[a]:
+                    inside = 0
+            if inside == 1:
+                child = flat(J, fine_s)
+                if fine[child] > 0 and fine[child - fine_s[axis]] > 0:
+                    if open[child + axis * fine_cells] > 0:
+                        clear += 1
+                    else:
+                        walled += 1
+        if walled > clear:
+            coarse[c] = ti.f32(0.0)
+
+
+@ti.func
+def _coarsen_open_at(
+    c, I, s, fine: ti.template(), coarse: ti.template(), unknown: ti.template(), n, fine_n, fine_s, wrap
+):
+    """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts.
+
+    Faces of cells that are not solved for are closed, but for those on the sides of the box.
+    """
     fine_cells, cells = fine_s[0] * (fine_n[0] + 2), s[0] * (n[0] + 2)
     for axis in ti.static(range(s.n)):
         total, count = ti.f32(0.0), ti.f32(0.0)
@@ -196,6 +231,10 @@ def _coarsen_open_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fin
             if inside == 1:
                 total += fine[flat(J, fine_s) + axis * fine_cells]
                 count += ti.f32(1.0)
+        above = I[axis] > n[axis] and wrap[axis] == 0
+        below = I[axis] == 1 and wrap[axis] == 0
+        if (unknown[c] == 0 and not above) or (unknown[c - s[axis]] == 0 and not below):
+            total = ti.f32(0.0)
         coarse[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
 
 
@@ -223,8 +262,14 @@ def setup_kernels(loops):
         each_cell(n, _coarsen_at, (fine, coarse, n, fine_n, fine_s))
 
     @ti.kernel
-    def coarsen_open(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
-        each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (fine, coarse, n, fine_n, fine_s))
+    def drop_split(fine: Array, open: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
+        each_cell(n, _drop_split_at, (fine, open, coarse, fine_n, fine_s))
+
+    @ti.kernel
+    def coarsen_open(
+        fine: Array, coarse: Array, unknown: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector, wrap: IntVector
+    ):
+        each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (fine, coarse, unknown, n, fine_n, fine_s, wrap))
 
     @ti.kernel
     def compute_inv_diag(
@@ -247,6 +292,7 @@ def setup_kernels(loops):
         "mark_positive": mark_positive,
         "close_sides": close_sides,
         "coarsen_unknowns": coarsen_unknowns,
+        "drop_split": drop_split,
         "coarsen_open": coarsen_open,
         "compute_inv_diag": compute_inv_diag,
         "compute_cut_inv_diag": compute_cut_inv_diag,
@@ -358,12 +404,14 @@ class PoissonLevel:
         self._kernels.close_sides(self.open, self.n, self._kernels.Flags(*kept))
 
     def coarsen(self, fine: "PoissonLevel") -> None:
-        """Solve where any child in the finer grid is solved for; openness of a face is the mean of its parts."""
+        """Solve where any child in the finer grid is solved for, but in no cell that a wall runs through."""
         vector = int_vector(self.grid.dim)
         sizes = (self.n, fine.n, vector(*fine.grid.strides))
         self._kernels.coarsen_unknowns(fine.unknown, self.unknown, *sizes)
         if self.coupling.cut:
-            self._kernels.coarsen_open(fine.open, self.open, *sizes)
+            self._kernels.drop_split(fine.unknown, fine.open, self.unknown, *sizes)
+            self.set_ghosts(self.unknown, self.wrap)
+            self._kernels.coarsen_open(fine.open, self.open, self.unknown, *sizes, self.wrap)
 
     def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float) -> None:
         """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns."""

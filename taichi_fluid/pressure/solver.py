@@ -3,7 +3,8 @@
     x ← x + M (b - A x)
 
 is the multigrid cycle, red-black Gauss-Seidel or damped Jacobi, as M is one V-cycle, one sweep or the diagonal.
-Conjugate gradients take the same M, where it is symmetric, as preconditioner.
+Conjugate gradients take the same M, where it is symmetric, as preconditioner. V-cycles alone take the best step along
+each correction, which is the first step of conjugate gradients: beside solids a whole one may be too long.
 
 The scalars of the iteration stay on the device: alpha, beta and the test for convergence are computed there, and an
 iteration that finds the tolerance met changes nothing any more. So the host may look only now and then, and the count
@@ -254,8 +255,9 @@ class EllipticSolver:
         self.n = grid.n
         self._means = mean_kernels(grid.loops)
         self._accelerated = method in ("multigrid-cg", "cg")
+        self._searches = self._accelerated or method == "multigrid"
         self._r, self._z, self._a_d = (grid.array() for _ in range(3))
-        self._d = grid.array() if self._accelerated else None
+        self._d = grid.array() if self._searches else None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
@@ -366,7 +368,7 @@ class EllipticSolver:
             self._record_correction(launch, self._r, self._z)
             if self._several:
                 self._pockets.launch_remove_means(launch, self._z)
-            if self._accelerated:
+            if self._searches:
                 launch(
                     self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, level.inv_diag, level.open,
                     self.n, level.wrap, self._partials, self._scalars,
