@@ -9,7 +9,6 @@ from .operators.ghosts import wrap_pair
 from .pressure.poisson import Sides
 from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 
-
 SCALAR = -1
 """In place of a component: a quantity at cell centres."""
 

@@ -7,6 +7,7 @@ from ._ti import ti
 from .grid import Grid
 from .kernels import PARTIALS, Array, add, kernel_family, largest
 from .operators.differences import centre_velocity_at, outflow_at, vorticity_at
+from .solids import Solids, cut_outflow_at
 
 NOT_FINITE = 3e38
 """What ``largest_magnitude`` counts a value as that is NaN or infinite."""
@@ -67,6 +68,19 @@ def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale):
 
 
 @ti.func
+def _write_cut_divergence(
+    c, I, s, u: ti.template(), out: ti.template(), fluid: ti.template(), open: ti.template(), distance: ti.template(),
+    owner: ti.template(), motions: ti.template(), n, origin, dx,
+):  # fmt: skip
+    out[c] = fluid[c] * cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx) / dx
+
+
+@ti.func
+def _square_at(c, I, s, a: ti.template()):
+    return a[c] * a[c]
+
+
+@ti.func
 def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale):
     w = vorticity_at(u, c, n)
     out[c] = scale * (w.norm() if ti.static(n.n == 3) else w[2])
@@ -83,6 +97,29 @@ def magnitude_kernels(loops, components):
             out[0] = reduced(partials, ti.f32(0.0), largest)
 
     return {"largest_magnitude": largest_magnitude}
+
+
+@kernel_family
+def cut_kernels(loops):
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def compute_divergence(
+        velocity: Array, out: Array, fluid: Array, open: Array, distance: Array, owner: Array, motions: Array,
+        n: IntVector, origin: FloatVector, dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _write_cut_divergence, (velocity, out, fluid, open, distance, owner, motions, n, origin, dx)
+        )  # fmt: skip
+
+    @ti.kernel
+    def squares(a: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (a,))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), add)
+
+    return {"compute_divergence": compute_divergence, "squares": squares}
 
 
 @kernel_family
@@ -141,10 +178,16 @@ class Divergence(NamedTuple):
 
 
 class Diagnostics:
-    """Measures the quantities of one grid."""
+    """Measures the quantities of one grid.
 
-    def __init__(self, grid: Grid):
-        self.grid = grid
+    Args:
+        grid: The grid.
+        solids: What stands in it: a cell that it cuts has the divergence of its fluid and its solid part together.
+    """
+
+    def __init__(self, grid: Grid, solids: Solids | None = None):
+        self.grid, self.solids = grid, solids
+        self._divergence = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
         self._kernels = diagnostic_kernels(grid.loops)
@@ -173,10 +216,20 @@ class Diagnostics:
     def divergence(self, velocity) -> Divergence:
         """Divergence that a staggered velocity has left."""
         self.grid.require_runtime()
+        if self.solids is not None:
+            return self._cut_divergence(velocity)
         self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
         largest_outflow, squares = self._out.to_numpy()
         mean_square = squares / math.prod(self.grid.shape)
         return Divergence(float(largest_outflow) / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
+
+    def _cut_divergence(self, velocity) -> Divergence:
+        if self._divergence is None:
+            self._divergence = self.grid.array()
+        self.compute_divergence(velocity, self._divergence)
+        largest = self.largest_magnitude(self._divergence)
+        cut_kernels(self.grid.loops).squares(self._divergence, self.grid.n, self._partials, self._out)
+        return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""
@@ -184,8 +237,12 @@ class Diagnostics:
         self._kernels.compute_speed(velocity, out, self.grid.n, 1.0)
 
     def compute_divergence(self, velocity, out) -> None:
-        """Divergence of each cell, 1/s."""
+        """Divergence of each cell, 1/s; 0 inside solids."""
         self.grid.require_runtime()
+        if self.solids is not None:
+            kernels = cut_kernels(self.grid.loops)
+            kernels.compute_divergence(velocity, out, self.solids.fluid, *self.solids.arguments())
+            return
         self._kernels.compute_divergence(velocity, out, self.grid.n, 1.0 / self.grid.dx)
 
     def compute_vorticity(self, velocity, out) -> None:

@@ -14,8 +14,8 @@ from .boundary import SCALAR, Walls
 from .diagnostics import Diagnostics
 from .diffusion import Diffusion
 from .grid import Grid
-from .pressure.solver import SolveResult
 from .pressure.projection import Projection
+from .pressure.solver import SolveResult
 from .scene import AnySolid, Scene
 from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay
@@ -82,7 +82,7 @@ class Simulation:
         solids = [*map(_solid, scene.solids), *solids]
         self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
         self.state = State(self.grid, scene)
-        self.diagnostics = Diagnostics(self.grid)
+        self.diagnostics = Diagnostics(self.grid, self.solids)
         self.time, self.steps = 0.0, 0
         self._pressure_result: SolveResult | None = None
         self._diffusion_results: list[SolveResult] = []

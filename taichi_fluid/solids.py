@@ -319,6 +319,35 @@ def solid_velocity_at(
 
 
 @ti.func
+def flux_at(
+    u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(), motions: ti.template(), c, I,
+    s, n, axis: ti.template(), origin, dx,
+):  # fmt: skip
+    """What passes the lower face of ``c``: the fluid through its open part, the solid through the rest."""
+    face = c + axis * s[0] * (n[0] + 2)
+    flux, part = u[face], open[face]
+    if part < 1:
+        moving = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
+        flux = part * u[face] + (ti.f32(1.0) - part) * moving
+    return flux
+
+
+@ti.func
+def cut_outflow_at(
+    u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(), motions: ti.template(), c, I,
+    s, n, origin, dx,
+):  # fmt: skip
+    """Dx times the divergence of cell ``c``, fluid and solid taken together."""
+    total = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        J = I
+        J[axis] += 1
+        total += flux_at(u, open, distance, owner, motions, c + s[axis], J, s, n, axis, origin, dx)
+        total -= flux_at(u, open, distance, owner, motions, c, I, s, n, axis, origin, dx)
+    return total
+
+
+@ti.func
 def _enforce_at(
     c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
     motions: ti.template(), origin, dx, n,
@@ -579,23 +608,19 @@ class Solids:
             return math.dist(solid.a, pivot) + math.hypot(*solid.b)
         return max(math.dist(end, pivot) for end in (solid.a, solid.b or solid.a)) + solid.radius
 
-    def _where(self):
-        return self.open, self.distance, self.owner, self._motions, self.grid.n
-
-    @property
-    def motions(self):
-        """The table of motions, as ``solid_velocity_at`` reads it."""
-        return self._motions
+    def arguments(self) -> tuple:
+        """What kernels take that ask for the velocity of a solid."""
+        grid, origin = self.grid, float_vector(self.grid.dim)(*self.grid.origin)
+        return self.open, self.distance, self.owner, self._motions, grid.n, origin, grid.dx
 
     def enforce(self, velocity) -> None:
         """Give every closed face the velocity of its solid."""
-        origin = float_vector(self.grid.dim)(*self.grid.origin)
-        self._kernels.enforce(velocity, *self._where(), origin, self.grid.dx)
+        self._kernels.enforce(velocity, *self.arguments())
 
     def extend_velocity(self, velocity) -> None:
         """Continue the velocity of the fluid into solids that let it slip, for traces that pass close by."""
         if self.slips:
-            self._kernels.extend_velocity(velocity, *self._where())
+            self._kernels.extend_velocity(velocity, *self.arguments()[:-2])
 
     def extend_scalar(self, array, offset: int = 0) -> None:
         """Continue a scalar one cell into the solids, so that nothing is lost to them by interpolation."""

@@ -10,8 +10,8 @@ from reference import centred, closed_box, table
 
 from taichi_fluid.advection import Advection, Scheme, Trace
 from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.pressure.solver import Status
 from taichi_fluid.pressure.projection import Projection
+from taichi_fluid.pressure.solver import Status
 
 VALUES = {name: value for name, value in table("normoyle_2x2x1.csv")}
 TRACES = {

@@ -20,7 +20,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, flat, int_vector, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
-from .poisson import PoissonLevel, Sides, mean_kernels
+from .poisson import PoissonLevel, Sides, mean_kernels, neighbour_sum
 from .relaxation import relaxation_kernels, relaxed_at
 
 COARSEST_SWEEPS = 4
@@ -42,14 +42,14 @@ def _sight_at(I, J, open: ti.template(), fine_s, fine_cells):
 
 @ti.func
 def _transfer_weight_at(
-    c, I, s, unknown: ti.template(), open: ti.template(), coarse: ti.template(), weight: ti.template(), n, coarse_s,
-    cut: ti.template(),
+    c, I, s, unknown: ti.template(), open: ti.template(), coarse: ti.template(), weight: ti.template(),
+    plain: ti.template(), n, coarse_s, cut: ti.template(),
 ):  # fmt: skip
     """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
 
-    Exactly 1 says that nothing is missing, and beside solids that nothing is hidden either.
+    Coarse cells of which any is hidden from this one by a face are marked in ``plain``: there faces have to be read.
     """
-    total = ti.f32(0.0)
+    total, seen = ti.f32(0.0), ti.f32(0.0)
     for corner in ti.static(range(2**s.n)):
         P = (I + 1) // 2
         w = ti.f32(1.0)
@@ -60,27 +60,26 @@ def _transfer_weight_at(
             else:
                 w *= ti.f32(0.75)
         if coarse[flat(P, coarse_s)] > 0:
-            if ti.static(cut):
-                w = _sight_at(P, I, open, s, s[0] * (n[0] + 2))
             total += w
+            if ti.static(cut):
+                seen += _sight_at(P, I, open, s, s[0] * (n[0] + 2))
     weight[c] = ti.f32(0.0)
+    if ti.static(cut):
+        if seen < total:
+            total = seen
+            for corner in ti.static(range(2**s.n)):
+                P = (I + 1) // 2
+                for a in ti.static(range(s.n)):
+                    if ti.static((corner >> a) & 1):
+                        P[a] += 1 - 2 * (I[a] & 1)
+                plain[flat(P, coarse_s)] = ti.f32(0.0)
     if unknown[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
 
 
 @ti.func
-def _is_plain_at(c, I, s, weight: ti.template(), plain: ti.template(), fine_n, fine_s):
-    """1 where all of the 4^dim fine cells around a coarse one have the weight 1, so that faces need not be read."""
-    result = ti.f32(1.0)
-    for around in range(4**s.n):
-        J = I * 2 - 2
-        rest = around
-        for a in ti.static(range(s.n)):
-            J[a] = ti.min(J[a] + rest % 4, fine_n[a] + 1)
-            rest = rest // 4
-        if weight[flat(J, fine_s)] != ti.f32(1.0):
-            result = ti.f32(0.0)
-    plain[c] = result
+def _one_at(c, I, s, a: ti.template()):
+    a[c] = ti.f32(1.0)
 
 
 @ti.func
@@ -92,6 +91,15 @@ def _red_residual_at(
     if inv_diag[c] > 0:
         value = (relaxed_at(x, rhs, inv_diag, open, c, s, n, cut) - x[c]) / inv_diag[c] * weight[c]
     residual[c] = value
+
+
+@ti.func
+def _first_residual_at(
+    c, I, s, x: ti.template(), inv_diag: ti.template(), open: ti.template(), weight: ti.template(),
+    residual: ti.template(), n, cut: ti.template(),
+):  # fmt: skip
+    """The same after one sweep from 0, when a red value still is rhs · inv_diag and only its neighbours are missing."""
+    residual[c] = neighbour_sum(x, inv_diag, open, c, s, n, cut) * weight[c]
 
 
 @ti.func
@@ -199,13 +207,12 @@ def multigrid_kernels(loops, coupling):
 
     @ti.kernel
     def compute_transfer_weight(
-        unknown: Array, open: Array, coarse: Array, weight: Array, n: IntVector, coarse_s: IntVector
-    ):
-        each_cell(n, _transfer_weight_at, (unknown, open, coarse, weight, n, coarse_s, cut))
-
-    @ti.kernel
-    def find_plain(weight: Array, plain: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
-        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _is_plain_at, (weight, plain, fine_n, fine_s))
+        unknown: Array, open: Array, coarse: Array, weight: Array, plain: Array, n: IntVector, coarse_n: IntVector,
+        coarse_s: IntVector,
+    ):  # fmt: skip
+        if ti.static(cut):
+            each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (plain,))
+        each_cell(n, _transfer_weight_at, (unknown, open, coarse, weight, plain, n, coarse_s, cut))
 
     @ti.kernel
     def compute_red_residual(
@@ -213,6 +220,15 @@ def multigrid_kernels(loops, coupling):
         across: IntVector,
     ):  # fmt: skip
         each_of_colour(n, 0, _red_residual_at, (x, rhs, inv_diag, open, weight, residual, n, cut))
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
+
+    @ti.kernel
+    def compute_first_residual(
+        x: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector, across: IntVector
+    ):
+        each_of_colour(n, 0, _first_residual_at, (x, inv_diag, open, weight, residual, n, cut))
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
@@ -239,8 +255,8 @@ def multigrid_kernels(loops, coupling):
 
     return {
         "compute_transfer_weight": compute_transfer_weight,
-        "find_plain": find_plain,
         "compute_red_residual": compute_red_residual,
+        "compute_first_residual": compute_first_residual,
         "restrict": restrict,
         "prolong": prolong,
     }
@@ -269,7 +285,7 @@ class Level(PoissonLevel):
 
     @property
     def seen(self):
-        """1 where a cell sees everything around it in the finer grid; one word where there are no coefficients."""
+        """1 where nothing is hidden from a cell in the finer grid; one word where there are no coefficients."""
         return self.plain if self.coupling.cut else self._nothing
 
     @property
@@ -290,13 +306,11 @@ class Level(PoissonLevel):
         ]
         self.across = int_vector(self.grid.dim)(*wraps)
         coarse.set_ghosts(coarse.unknown, self.across)
+        if self.coupling.cut and coarse.plain is None:
+            coarse.plain = coarse.grid.array()
         self.transfer.compute_transfer_weight(
-            self.unknown, self.open, coarse.unknown, self.weight, self.n, coarse.strides
+            self.unknown, self.open, coarse.unknown, self.weight, coarse.seen, self.n, coarse.n, coarse.strides
         )
-        if self.coupling.cut:
-            if coarse.plain is None:
-                coarse.plain = coarse.grid.array()
-            self.transfer.find_plain(self.weight, coarse.plain, coarse.n, self.n, self.strides)
 
 
 class Multigrid:
@@ -359,7 +373,7 @@ class Multigrid:
         balanced = self.singular and (coarsest or depth == 1)
         if balanced:
             self._record_balance(launch, level, rhs)
-        launch(level.smoother.start_sweep, *system)
+        launch(level.smoother.first_sweep, *system)
         for _ in range(sweeps - 1):
             launch(relax, *system, 0)
             launch(relax, *system, 1)
@@ -378,10 +392,11 @@ class Multigrid:
 
     def _record_correction(self, launch, depth, rhs, solution, residual):
         level, coarse = self.levels[depth], self.levels[depth + 1]
-        launch(
-            level.transfer.compute_red_residual, solution, rhs, level.inv_diag, level.open, level.weight, residual,
-            level.n, level.across,
-        )  # fmt: skip
+        transfer, operator = level.transfer, (level.inv_diag, level.open, level.weight, residual, level.n, level.across)
+        if self.sweeps == 1:
+            launch(transfer.compute_first_residual, solution, *operator)
+        else:
+            launch(transfer.compute_red_residual, solution, rhs, *operator)
         halved = sum(n > 1 for n in level.grid.shape)
         launch(
             level.transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved

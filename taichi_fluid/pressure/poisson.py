@@ -93,7 +93,10 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, 
     result = ti.f32(0.0)
     if ti.static(cut):
         # A value that is held, 0 beyond an open side, is a neighbour like any other; a closed face weighs 0.
-        result = -open_difference_sum(x, open, c, s, n)
+        if inv_diag[c] == ti.f32(0.5 / s.n):
+            result = -difference_sum(x, c, s)
+        else:
+            result = -open_difference_sum(x, open, c, s, n)
     else:
         # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
         neighbours = ti.cast(2 * s.n, ti.f32)

@@ -3,9 +3,9 @@
 from .._ti import ti
 from ..boundary import SCALAR, Walls
 from ..grid import Grid
-from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..kernels import Array, int_vector, kernel_family
 from ..operators.differences import outflow_at
-from ..solids import Solids, solid_velocity_at
+from ..solids import Solids, cut_outflow_at
 from .solver import EllipticSolver, SolveResult
 
 
@@ -15,31 +15,11 @@ def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale):
 
 
 @ti.func
-def _flux_at(
-    u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(), motions: ti.template(), c, I,
-    s, n, axis: ti.template(), origin, dx,
-):  # fmt: skip
-    """What passes the lower face of ``c``: the fluid through its open part, the solid through the rest."""
-    face = c + axis * s[0] * (n[0] + 2)
-    flux, part = u[face], open[face]
-    if part < 1:
-        moving = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
-        flux = part * u[face] + (ti.f32(1.0) - part) * moving
-    return flux
-
-
-@ti.func
 def _write_cut_rhs_at(
     c, I, s, u: ti.template(), rhs: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
     motions: ti.template(), n, origin, dx, scale,
 ):  # fmt: skip
-    total = ti.f32(0.0)
-    for axis in ti.static(range(s.n)):
-        J = I
-        J[axis] += 1
-        total += _flux_at(u, open, distance, owner, motions, c + s[axis], J, s, n, axis, origin, dx)
-        total -= _flux_at(u, open, distance, owner, motions, c, I, s, n, axis, origin, dx)
-    rhs[c] = -scale * total
+    rhs[c] = -scale * cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
 
 
 @ti.func
@@ -140,11 +120,7 @@ class Projection:
         if self.solids is None:
             self._kernels.compute_rhs(velocity, rhs, grid.n, scale)
         else:
-            solids, origin = self.solids, float_vector(grid.dim)(*grid.origin)
-            self._kernels.compute_cut_rhs(
-                velocity, rhs, solids.open, solids.distance, solids.owner, solids.motions, grid.n, origin, grid.dx,
-                scale,
-            )  # fmt: skip
+            self._kernels.compute_cut_rhs(velocity, rhs, *self.solids.arguments(), scale)
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure across each face off its velocity."""

@@ -34,6 +34,9 @@ _ROUNDING = 1e-12
 _CYCLE = 1e-11
 """Gain of |residual|² after which the recursion no longer tells the truth and the residual is computed afresh."""
 
+_BALANCE_EVERY = 4
+"""Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
+
 _NEAR_FLOOR = 1e-8
 """|residual|² over |right-hand side|² from which a first guess is so good that iterating may spoil it."""
 
@@ -344,7 +347,7 @@ class EllipticSolver:
         if self.multigrid:
             self.multigrid.record(launch, r, z, self._a_d)
         elif self.method == "gauss-seidel":
-            sweep = relaxation_kernels(self.grid.loops, level.coupling).start_sweep
+            sweep = relaxation_kernels(self.grid.loops, level.coupling).first_sweep
             launch(sweep, z, r, level.inv_diag, level.open, self.n, level.wrap)
         else:
             launch(self._kernels.precondition_by_diagonal, r, level.inv_diag, z, self.n)
@@ -373,7 +376,6 @@ class EllipticSolver:
                     self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, level.inv_diag, level.open,
                     self.n, level.wrap, self._partials, self._scalars,
                 )  # fmt: skip
-                self._record_mean_removal(launch, self._r)
             else:
                 factor = 2 * self.grid.dim / (2 * self.grid.dim + 1) if self.method == "jacobi" else 1.0
                 launch(self._kernels.add_correction, out, self._z, self.n, factor)
@@ -507,11 +509,14 @@ class EllipticSolver:
 
     def _run_cycle(self, out, seen: np.ndarray, max_iterations: int, look_every: int) -> None:
         """Iterate until the recursive residual meets its limit, nothing moves any more, or the iterations run out."""
-        replay, iterations = self._recorded(out), -1.0
+        replay, iterations, made = self._recorded(out), -1.0, 0
         while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
             iterations = seen[_ITERATIONS]
             for _ in range(min(look_every, max_iterations - int(iterations))):
                 replay()
+                made += 1
+                if made % _BALANCE_EVERY == 0:
+                    self._record_mean_removal(_call, self._r)
             seen = self._look()
 
     def _look(self) -> np.ndarray:

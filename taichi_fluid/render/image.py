@@ -27,10 +27,16 @@ def write_pixel(image: ti.template(), pixel, colour):
 
 
 class Image:
-    """Red, green and blue from 0 to 1, interleaved, row after row from the top, in one flat array."""
+    """Red, green and blue from 0 to 1, interleaved, row after row from the top, in one flat array.
+
+    Attributes:
+        array: The values.
+        nothing: Stand-ins for arrays that a kernel takes and does not read; distinct, as Taichi wants them.
+    """
 
     def __init__(self, width: int, height: int):
         self.width, self.height = width, height
+        self.nothing = tuple(ti.ndarray(ti.f32, 1) for _ in range(4))
         self.array = ti.ndarray(ti.f32, 3 * width * height)
 
     def to_numpy(self) -> np.ndarray:

@@ -37,8 +37,15 @@ def _write_extinction(
 
 
 @ti.func
-def _write_light(c, I, s, extinction: ti.template(), light: ti.template(), fine_n, direction, dx):
-    """How much of the light arrives at a cell of the half-resolution grid, marching towards it."""
+def _write_light(
+    c, I, s, extinction: ti.template(), distance: ti.template(), light: ti.template(), fine_n, direction, dx,
+    has_solids: ti.template(),
+):  # fmt: skip
+    """How much of the light arrives at a cell of the half-resolution grid, marching towards it.
+
+    A solid on the way takes the direct light; the weaker term stays, as light finds its way around.
+    """
+    blocked = ti.f32(1.0)
     p = inside_box(ti.cast(I, ti.f32) * ti.f32(2.0) - ti.f32(0.5), fine_n)
     step = direction * ti.f32(LIGHT_STEP)
     depth = ti.f32(0.0)
@@ -49,9 +56,12 @@ def _write_light(c, I, s, extinction: ti.template(), light: ti.template(), fine_
             marching = 0
         else:
             depth += sample(extinction, 0, p, fine_n) * ti.f32(LIGHT_STEP) * dx
+            if ti.static(has_solids):
+                # Soft edges: a ray that passes half a cell beside a surface is blocked by half.
+                blocked = ti.min(blocked, ti.max(sample(distance, 0, p + ti.f32(0.5), fine_n) / dx, ti.f32(0.0)))
             p += step
     # A second, weaker and farther-reaching term stands for light that was scattered more than once.
-    light[c] = ti.f32(0.85) * ti.exp(-depth) + ti.f32(0.15) * ti.exp(ti.f32(-0.3) * depth)
+    light[c] = ti.f32(0.85) * blocked * ti.exp(-depth) + ti.f32(0.15) * ti.exp(ti.f32(-0.3) * depth)
 
 
 @ti.func
@@ -73,14 +83,17 @@ def _write_glow(
 
 
 @kernel_family
-def light_kernels(loops):
+def light_kernels(loops, has_solids):
     IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
 
     @ti.kernel
     def compute_light(
-        extinction: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector, dx: ti.f32
-    ):
-        each_cell_in(n * 0, n + 2, n, _write_light, (extinction, light, fine_n, direction, dx))
+        extinction: Array, distance: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector,
+        dx: ti.f32,
+    ):  # fmt: skip
+        each_cell_in(
+            n * 0, n + 2, n, _write_light, (extinction, distance, light, fine_n, direction, dx, has_solids)
+        )  # fmt: skip
 
     return {"compute_light": compute_light}
 
@@ -126,7 +139,7 @@ class Optics:
         self.light = self.light_grid.array()
         self._nothing = [ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)]
 
-    def compute(self, look: Look, direction: Sequence[float], smoke=None, dye=None) -> None:
+    def compute(self, look: Look, direction: Sequence[float], smoke=None, dye=None, distance=None) -> None:
         """Fill the volume from smoke and dye (arrays over the grid, ghosts filled; either may be absent).
 
         Args:
@@ -134,6 +147,7 @@ class Optics:
             direction: Unit vector towards the light.
             smoke: Concentration.
             dye: Red, green and blue, component after component.
+            distance: To the nearest solid at the lower corners of the cells, m; solids cast shadows.
         """
         self.grid.require_runtime()
         kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None)
@@ -142,8 +156,9 @@ class Optics:
         n, light_n = self.grid.n, self.light_grid.n
         kernels.compute_extinction(smoke, dye, self.extinction, n, look.extinction)
         towards = float_vector(self.grid.dim)(*direction)
-        light_kernels(self.light_grid.loops).compute_light(
-            self.extinction, self.light, light_n, n, towards, self.grid.dx
+        solid = self._nothing[0] if distance is None else distance
+        light_kernels(self.light_grid.loops, distance is not None).compute_light(
+            self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
         )
         colour = float_vector(3)
         sun = colour(*(look.light_strength * channel for channel in look.light))

@@ -11,9 +11,12 @@ from .camera import orbit_view
 from .image import Image
 from .optics import Optics
 from .slices import render_slice
+from .surfaces import Surfaces, colour_table
 from .volume import render_slab, render_volume
 
 DEFAULT_LIGHT = (0.55, 0.75, 0.35)
+DEFAULT_SOLID = (0.42, 0.42, 0.45)
+"""Colour of a solid that no scene names."""
 
 
 class Renderer:
@@ -29,7 +32,7 @@ class Renderer:
         output = simulation.scene.output
         self.image = Image(width or output.width, height or output.height)
         self._optics: Optics | None = None
-        self._values = None
+        self._values = self._colours = None
 
     def render(self) -> np.ndarray:
         """Draw the present state; ``(height, width, 3)`` bytes, the first row on top."""
@@ -46,14 +49,28 @@ class Renderer:
         if self._optics is None:
             self._optics = Optics(grid)
         arrays = {name: carried[name].current for name in ("smoke", "dye") if name in carried}
-        self._optics.compute(look, _unit(look.light_direction or DEFAULT_LIGHT[: grid.dim]), **arrays)
+        direction, surfaces = _unit(look.light_direction or DEFAULT_LIGHT[: grid.dim]), None
+        if simulation.solids:
+            arrays["distance"] = simulation.solids.distance
+            surfaces = self._surfaces(direction)
+        self._optics.compute(look, direction, **arrays)
         extinction, glow = self._optics.extinction, self._optics.glow
         background = (look.background_top, look.background_bottom)
         if grid.dim == 2:
-            render_slab(grid, extinction, glow, self.image, background, look.exposure)
+            render_slab(grid, extinction, glow, self.image, background, look.exposure, surfaces)
         else:
             view = orbit_view(simulation.scene.camera, grid.size, self.image.width / self.image.height)
-            render_volume(grid, extinction, glow, view, self.image, background, look.exposure)
+            render_volume(grid, extinction, glow, view, self.image, background, look.exposure, surfaces)
+
+    def _surfaces(self, direction: Sequence[float]) -> Surfaces:
+        simulation, optics = self.simulation, self._optics
+        look, solids = simulation.scene.look, simulation.solids
+        assert optics is not None and solids is not None
+        if self._colours is None:
+            own = [solid.colour for solid in simulation.scene.solids]
+            self._colours = colour_table([*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))])
+        sun = [look.light_strength * channel for channel in look.light]
+        return Surfaces(solids, self._colours, optics.light, optics.light_grid.n, sun, look.ambient, direction)
 
     def _render_slice(self) -> None:
         simulation, look = self.simulation, self.simulation.scene.look
@@ -64,7 +81,8 @@ class Renderer:
             limits = (float(interior.min()), float(interior.max()))
             if look.colour_map == "balance":
                 limits = (-max(map(abs, limits)), max(map(abs, limits)))
-        render_slice(simulation.grid, values, self.image, look.colour_map, limits, look.axis, look.position)
+        distance = simulation.solids.distance if simulation.solids else None
+        render_slice(simulation.grid, values, self.image, look.colour_map, limits, look.axis, look.position, distance)
 
     def _quantity(self, name: str):
         """The named quantity at cell centres, ghosts filled."""

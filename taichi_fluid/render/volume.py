@@ -7,6 +7,7 @@ from ..operators.interpolation import inside_box, lower_corner_at, sample
 from ..operators.noise import hash_01
 from .camera import View
 from .image import Image, background_at, tone_map, write_pixel
+from .surfaces import Surfaces, depth_at, surface_colour
 
 RAY_STEP = 0.7
 """Step of a ray in cells."""
@@ -51,8 +52,9 @@ def _box_span(eye, ray, n):
 
 @ti.func
 def _march_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), n, dx, width, height, eye, forward,
-    right, up, top, bottom, exposure,
+    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), distance: ti.template(),
+    owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx, width,
+    height, eye, forward, right, up, top, bottom, exposure, has_solids: ti.template(),
 ):  # fmt: skip
     across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
     upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
@@ -65,6 +67,14 @@ def _march_pixel(
     while t < leave and passing > ti.f32(0.004):
         q = inside_box(eye + t * ray, n)
         depth = sample(extinction, 0, q, n) * ti.f32(RAY_STEP) * dx
+        if ti.static(has_solids):
+            sunk = depth_at(distance, q, n, dx)
+            if sunk < 0:
+                surface = inside_box(eye + (t + sunk) * ray, n)
+                colour += passing * surface_colour(
+                    surface, distance, owner, colours, light, light_n, sun, ambient, direction, n
+                )
+                passing, depth = ti.f32(0.0), ti.f32(0.0)
         if depth > ti.f32(1e-5):
             through = ti.exp(-depth)
             colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
@@ -76,8 +86,9 @@ def _march_pixel(
 
 @ti.func
 def _slab_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), n, thickness, width, height, corner,
-    cells_per_pixel, top, bottom, exposure,
+    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), distance: ti.template(),
+    owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx,
+    thickness, width, height, corner, cells_per_pixel, top, bottom, exposure, has_solids: ti.template(),
 ):  # fmt: skip
     q = corner
     q[0] += (ti.cast(x, ti.f32) + ti.f32(0.5)) * cells_per_pixel
@@ -88,41 +99,66 @@ def _slab_pixel(
     if (q - inside).norm_sqr() == 0:
         passing = ti.exp(-sample(extinction, 0, inside, n) * thickness)
         colour = passing * colour + (ti.f32(1.0) - passing) * sample_glow(glow, inside, n)
+        if ti.static(has_solids):
+            covered = ti.f32(0.5) - depth_at(distance, inside, n, dx) / cells_per_pixel
+            covered = ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0))
+            if covered > 0:
+                solid = surface_colour(
+                    inside, distance, owner, colours, light, light_n, sun, ambient, direction, n
+                )  # fmt: skip
+                colour += covered * (solid - colour)
     else:
         colour *= ti.f32(0.35)
     write_pixel(image, y * width + x, tone_map(colour, exposure))
 
 
 @kernel_family
-def volume_kernels(loops):
+def volume_kernels(loops, has_solids):
     IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
     Colour = float_vector(3)
 
     @ti.kernel
     def march(
-        image: Array, extinction: Array, glow: Array, n: IntVector, dx: ti.f32, width: ti.i32, height: ti.i32,
-        eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
+        image: Array, extinction: Array, glow: Array, distance: Array, owner: Array, colours: Array, light: Array,
+        light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector, n: IntVector, dx: ti.f32,
+        width: ti.i32, height: ti.i32, eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
         top: Colour, bottom: Colour, exposure: ti.f32,
     ):  # fmt: skip
         each_pixel(
             width, height, _march_pixel,
-            (image, extinction, glow, n, dx, width, height, eye, forward, right, up, top, bottom, exposure),
+            (image, extinction, glow, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx, width,
+             height, eye, forward, right, up, top, bottom, exposure, has_solids),
         )  # fmt: skip
 
     @ti.kernel
     def slab(
-        image: Array, extinction: Array, glow: Array, n: IntVector, thickness: ti.f32, width: ti.i32, height: ti.i32,
-        corner: FloatVector, cells_per_pixel: ti.f32, top: Colour, bottom: Colour, exposure: ti.f32,
+        image: Array, extinction: Array, glow: Array, distance: Array, owner: Array, colours: Array, light: Array,
+        light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector, n: IntVector, dx: ti.f32,
+        thickness: ti.f32, width: ti.i32, height: ti.i32, corner: FloatVector, cells_per_pixel: ti.f32,
+        top: Colour, bottom: Colour, exposure: ti.f32,
     ):  # fmt: skip
         each_pixel(
             width, height, _slab_pixel,
-            (image, extinction, glow, n, thickness, width, height, corner, cells_per_pixel, top, bottom, exposure),
+            (image, extinction, glow, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx,
+             thickness, width, height, corner, cells_per_pixel, top, bottom, exposure, has_solids),
         )  # fmt: skip
 
     return {"march": march} if loops.dim == 3 else {"slab": slab}
 
 
-def render_volume(grid: Grid, extinction, glow, view: View, image: Image, background, exposure: float) -> None:
+def _surface_arguments(surfaces: Surfaces | None, nothing, n) -> tuple:
+    """Arguments of the kernels; without solids, placeholders that are never read."""
+    if surfaces is not None:
+        return surfaces.arguments()
+    colour, point = float_vector(3), float_vector(n.n)
+    zero = (0.0, 0.0, 0.0)
+    return (*nothing, n, colour(*zero), colour(*zero), point(*zero[: n.n]))
+
+
+def render_volume(
+    grid: Grid, extinction, glow, view: View, image: Image, background, exposure: float,
+    surfaces: Surfaces | None = None,
+) -> None:  # fmt: skip
     """Ray-march the optical volume of a 3D grid into ``image``.
 
     Args:
@@ -133,12 +169,13 @@ def render_volume(grid: Grid, extinction, glow, view: View, image: Image, backgr
         image: What to fill.
         background: Colours of the upper and the lower edge.
         exposure: Brightness.
+        surfaces: Solids to draw.
     """
     grid.require_runtime()
     point, colour = float_vector(3), float_vector(3)
     eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
-    volume_kernels(grid.loops).march(
-        image.array, extinction, glow, grid.n, grid.dx, image.width, image.height, point(*eye),
+    volume_kernels(grid.loops, surfaces is not None).march(
+        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*eye),
         point(*view.forward), point(*view.right), point(*view.up),
         colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip
@@ -152,12 +189,14 @@ def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, f
     return (left, low), cells_per_pixel
 
 
-def render_slab(grid: Grid, extinction, glow, image: Image, background, exposure: float) -> None:
+def render_slab(
+    grid: Grid, extinction, glow, image: Image, background, exposure: float, surfaces: Surfaces | None = None
+) -> None:
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
     grid.require_runtime()
     corner, cells_per_pixel = fit_plane(grid.shape, image)
     point, colour = float_vector(2), float_vector(3)
-    volume_kernels(grid.loops).slab(
-        image.array, extinction, glow, grid.n, SLAB * grid.size[1], image.width, image.height,
+    volume_kernels(grid.loops, surfaces is not None).slab(
+        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, SLAB * grid.size[1], image.width, image.height,
         point(*(0.5 + c for c in corner)), cells_per_pixel, colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip

@@ -1,0 +1,84 @@
+"""Solids as the eye sees them: where a ray meets the surface, and the light there."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._ti import ti
+from ..kernels import float_vector, strides_of
+from ..operators.interpolation import inside_box, sample
+from ..solids import Solids
+
+
+class Surfaces(NamedTuple):
+    """What the renderer needs of the solids.
+
+    Attributes:
+        solids: Whose distances and owners are drawn.
+        colours: Red, green and blue of each, one after another.
+        light: Fraction of the light that arrives, on a grid half as fine.
+        light_n: Shape of that grid.
+        sun: Colour of the light.
+        ambient: Colour of the light from everywhere.
+        direction: Towards the light.
+    """
+
+    solids: Solids
+    colours: object
+    light: object
+    light_n: object
+    sun: Sequence[float]
+    ambient: Sequence[float]
+    direction: Sequence[float]
+
+    def arguments(self) -> tuple:
+        """As the kernels take them."""
+        colour, point = float_vector(3), float_vector(self.solids.grid.dim)
+        return (
+            self.solids.distance, self.solids.owner, self.colours, self.light, self.light_n, colour(*self.sun),
+            colour(*self.ambient), point(*self.direction),
+        )  # fmt: skip
+
+
+def colour_table(colours: Sequence[Sequence[float]]):
+    """Colours of all solids on the device."""
+    values = np.asarray(colours, dtype=np.float32).ravel()
+    table = ti.ndarray(ti.f32, len(values))
+    table.from_numpy(values)
+    return table
+
+
+@ti.func
+def depth_at(distance: ti.template(), q, n, dx):
+    """Distance in cells from the point ``q`` to the nearest solid."""
+    return sample(distance, 0, q + ti.f32(0.5), n) / dx
+
+
+@ti.func
+def surface_colour(
+    q, distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun,
+    ambient, direction, n,
+):  # fmt: skip
+    """Colour of the solid at a point ``q`` of its surface, lit through the smoke."""
+    # Across two cells: within one, the slope of linear interpolation jumps at the faces and would show them.
+    normal = q * ti.f32(0.0)
+    for axis in ti.static(range(q.n)):
+        before, behind = q, q
+        before[axis] -= ti.f32(1.0)
+        behind[axis] += ti.f32(1.0)
+        normal[axis] = depth_at(distance, inside_box(behind, n), n, ti.f32(1.0))
+        normal[axis] -= depth_at(distance, inside_box(before, n), n, ti.f32(1.0))
+    normal /= ti.max(normal.norm(), ti.f32(1e-20))
+    s = strides_of(n)
+    nearest = 0
+    for axis in ti.static(range(q.n)):
+        nearest += s[axis] * ti.min(ti.cast(q[axis] + ti.f32(1.0), ti.i32), n[axis] + 1)
+    index = 3 * ti.cast(owner[nearest], ti.i32)
+    above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), light_n)
+    facing = ti.max(normal.dot(direction), ti.f32(0.0)) * sample(light, 0, above, light_n)
+    sky = ti.f32(0.65) + ti.f32(0.35) * normal[1]
+    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    for channel in ti.static(range(3)):
+        colour[channel] = colours[index + channel] * (ti.f32(0.4) * sun[channel] * facing + sky * ambient[channel])
+    return colour
