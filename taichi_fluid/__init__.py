@@ -19,17 +19,24 @@ if TYPE_CHECKING:
     from .grid import Grid
     from .render.renderer import Renderer
     from .scene import Scene, SceneError, preset, preset_names
+    from .sides import Boundary, Side
     from .simulation import NotFinite, Simulation, Stage, Step
+    from .solids import Motion, SampledDistance, Solid
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Boundary": ".sides",
     "Grid": ".grid",
+    "Motion": ".solids",
     "NotFinite": ".simulation",
     "Renderer": ".render.renderer",
+    "SampledDistance": ".solids",
     "Scene": ".scene",
     "SceneError": ".scene",
+    "Side": ".sides",
     "Simulation": ".simulation",
+    "Solid": ".solids",
     "Stage": ".simulation",
     "Step": ".simulation",
     "preset": ".scene",
@@ -37,12 +44,17 @@ _HOME = {
 }
 
 __all__ = [
+    "Boundary",
     "Grid",
+    "Motion",
     "NotFinite",
     "Renderer",
+    "SampledDistance",
     "Scene",
     "SceneError",
+    "Side",
     "Simulation",
+    "Solid",
     "Stage",
     "Step",
     "preset",

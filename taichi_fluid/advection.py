@@ -31,6 +31,10 @@ class Trace(Enum):
     RK3 = "rk3"
 
 
+_NO_WAY_BACK = 1e9
+"""In place of the displacement to an arrival point: the value that was predicted stands."""
+
+
 class Course(NamedTuple):
     """What a trace depends on, and the kernels with it.
 
@@ -104,15 +108,19 @@ def _outside_solids(q, distance: ti.template(), inv_dx, n):
 
 
 @ti.func
-def _displacement(
-    u: ti.template(), distance: ti.template(), inv_dx, q, first, step, n, lower, upper, period,
-    mean_velocity: ti.template(), course: ti.template(),
-):  # fmt: skip
-    """Displacement, in cells, from ``q`` along the flow for ``step`` = ±dt / dx, kept where paths may come from."""
-    end = _wrapped(q + step * mean_velocity(u, q, first, step, n, period, course), period, course)
+def _end_of_path(u: ti.template(), q, first, step, n, period, course: ti.template(), mean_velocity: ti.template()):
+    """Where the flow leads from ``q`` for ``step`` = ±dt / dx, across periodic sides but not yet kept inside others."""
+    return _wrapped(q + step * mean_velocity(u, q, first, step, n, period, course), period, course)
+
+
+@ti.func
+def _beside_solids(end, distance: ti.template(), inv_dx, n, course: ti.template()):
+    """``end``, or the nearest point outside the solids."""
+    result = end
     if ti.static(course.solids):
-        end = _outside_solids(inside_box(end, n), distance, inv_dx, n) + (end - inside_box(end, n))
-    return ti.min(ti.max(end, lower), upper) - q
+        inside = inside_box(end, n)
+        result += _outside_solids(inside, distance, inv_dx, n) - inside
+    return result
 
 
 @ti.func
@@ -130,11 +138,9 @@ def _write_departure(
     course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
-    first = velocity_at(u, c, ti.static(course.axis), n)
-    backward = _displacement(
-        u, distance, inv_dx, _place(I, ti.static(course.axis)), first, -step, n, lower, upper, period, mean,
-        course,
-    )  # fmt: skip
+    q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
+    end = _beside_solids(_end_of_path(u, q, first, -step, n, period, course, mean), distance, inv_dx, n, course)
+    backward = ti.min(ti.max(end, lower), upper) - q
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
 
@@ -144,14 +150,21 @@ def _write_departure_and_arrival(
     c, I, s, u: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), arrival: ti.template(), n,
     lower, upper, period, step, course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
-    """The value that arrives stays inside the box: what lies beyond a side is not carried back."""
+    """The value that arrives stays inside the box: what lies beyond a side is not carried back.
+
+    A path that a solid has pushed aside is not traced back again: its arrival says so.
+    """
     cells = s[0] * (n[0] + 2)
     q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
-    backward = _displacement(u, distance, inv_dx, q, first, -step, n, lower, upper, period, mean, course)
-    forward = _displacement(
-        u, distance, inv_dx, q, first, step, n, q * 0 + ti.f32(0.5), ti.cast(n, ti.f32) + ti.f32(0.5), period, mean,
-        course,
-    )  # fmt: skip
+    free_end = _end_of_path(u, q, first, -step, n, period, course, mean)
+    end = _beside_solids(free_end, distance, inv_dx, n, course)
+    backward = ti.min(ti.max(end, lower), upper) - q
+    ahead = _end_of_path(u, q, first, step, n, period, course, mean)
+    forward = inside_box(ahead, n) - q
+    if ti.static(course.solids):
+        pushed = (end - free_end).norm_sqr() + (_beside_solids(ahead, distance, inv_dx, n, course) - ahead).norm_sqr()
+        if pushed > 0:
+            forward[0] = ti.f32(_NO_WAY_BACK)
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
         arrival[c + d * cells] = forward[d]
@@ -185,8 +198,10 @@ def _correct_at(
     out: ti.template(), n, offset,
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
-    back_again = sample(predicted, 0, moved_point(arrival, c, I, n), n)
-    corrected = predicted[c] + ti.f32(0.5) * (a[offset + c] - back_again)
+    corrected = predicted[c]
+    if arrival[c] < ti.f32(_NO_WAY_BACK):
+        back_again = sample(predicted, 0, moved_point(arrival, c, I, n), n)
+        corrected += ti.f32(0.5) * (a[offset + c] - back_again)
     donors, _ = corners_at(a, offset, moved_point(departure, c, I, n), n)
     out[offset + c] = ti.min(ti.max(corrected, donors.min()), donors.max())
 

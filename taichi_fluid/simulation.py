@@ -263,7 +263,7 @@ class Simulation:
                 speed = max(speed, *map(abs, side.velocity)) if side.velocity else speed
         if self.solids:
             # What a solid uncovers is filled one cell deep.
-            speed = max(speed, max(solver.cfl, 1.0) * self.solids.speed(self.time))
+            speed = max(speed, max(solver.cfl, 1.0) * self.solids.fastest)
         return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
     def step(self, dt: float | None = None, timed: bool = False) -> Step:
@@ -319,9 +319,14 @@ class Simulation:
         return steps
 
     def to_numpy(self, name: str) -> np.ndarray:
-        """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` on lower faces, ``(dim, *shape)``."""
+        """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` on lower faces, ``(dim, *shape)``.
+
+        With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere.
+        """
         if name == "pressure":
             return self.grid.to_numpy(self.state.pressure)
+        if name == "fluid" and self.solids:
+            return self.grid.to_numpy(self.solids.fluid)
         for quantity in self.state.quantities():
             if quantity.name == name:
                 return self.grid.to_numpy(quantity.current)

@@ -16,7 +16,7 @@ import numpy as np
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import Array, float_vector, int_vector, kernel_family
+from .kernels import PARTIALS, Array, float_vector, int_vector, kernel_family, largest
 from .operators.ghosts import wrap_if_periodic
 from .operators.shapes import SHAPES, covered_part, covered_triangle
 
@@ -364,6 +364,17 @@ def _enforce_at(
 
 
 @ti.func
+def _solid_speed_at(
+    c, I, s, open: ti.template(), distance: ti.template(), owner: ti.template(), motions: ti.template(), n, origin, dx
+):
+    speed = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        if open[c + axis * s[0] * (n[0] + 2)] == 0:
+            speed = ti.max(speed, ti.abs(solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)))
+    return speed
+
+
+@ti.func
 def _mean_around(a: ti.template(), at, weight: ti.template(), weight_at, s, fallback):
     """Mean of ``a`` over those of the 3^dim places around where ``weight`` is positive; ``fallback`` without any."""
     total, count = ti.f32(0.0), ti.f32(0.0)
@@ -448,6 +459,7 @@ def shape_kernels(loops, shape, kind):
 def solid_kernels(loops, voxels):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
+    reduce_cells, reduced = loops.reduce_cells, loops.reduced
 
     @ti.kernel
     def clear(distance: Array, owner: Array, n: IntVector):
@@ -478,6 +490,17 @@ def solid_kernels(loops, voxels):
         )  # fmt: skip
 
     @ti.kernel
+    def find_fastest(
+        open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector, dx: ti.f32,
+        partials: Array, out: Array,
+    ):  # fmt: skip
+        reduce_cells(
+            n, partials, ti.f32(0.0), largest, _solid_speed_at, (open, distance, owner, motions, n, origin, dx)
+        )  # fmt: skip
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), largest)
+
+    @ti.kernel
     def extend_velocity(
         velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector
     ):  # fmt: skip
@@ -497,6 +520,7 @@ def solid_kernels(loops, voxels):
         "wrap_open": wrap_open,
         "compute_fluid": compute_fluid,
         "enforce": enforce,
+        "find_fastest": find_fastest,
         "extend_velocity": extend_velocity,
         "extend_scalar": extend_scalar,
         "clear_scalar": clear_scalar,
@@ -511,6 +535,7 @@ class Solids:
         owner: Which solid that is.
         open: How far the lower face of each cell along each axis is open, 0 to 1; sides of the box do not count.
         fluid: 1 where a cell has any face open.
+        fastest: Largest velocity component of any closed face, m/s.
 
     Args:
         grid: The grid.
@@ -529,6 +554,8 @@ class Solids:
         self._kernels = solid_kernels(grid.loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
         self._periods = [size if p else 0.0 for size, p in zip(grid.size, walls.periodic, strict=True)]
+        self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+        self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
 
     def update(self, time: float) -> bool:
@@ -549,6 +576,8 @@ class Solids:
         for axis in range(grid.dim):
             kernels.wrap_open(self.open, n, axis * grid.cells, wrap)
         kernels.compute_fluid(self.open, self.fluid, n, wrap)
+        kernels.find_fastest(*self.arguments(), self._partials, self._out)
+        self.fastest = float(self._out[0])
         return True
 
     def _moves(self, index: int) -> bool:
@@ -586,27 +615,6 @@ class Solids:
         )  # fmt: skip
         pad = (0.0,) * (3 - dim)
         return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
-
-    def speed(self, time: float) -> float:
-        """An upper bound of how fast any point of a solid in the box moves at ``time``, m/s."""
-        fastest, reach = 0.0, math.hypot(*self.grid.size)
-        for index, solid in enumerate(self.solids):
-            if solid.present(time) and self._moves(index):
-                pose = self._pose(index, time)
-                fastest = max(
-                    fastest, math.hypot(*pose.velocity) + math.hypot(*pose.angular_velocity) * self._arm(index, reach)
-                )
-        return fastest
-
-    def _arm(self, index: int, reach: float) -> float:
-        """How far a solid extends from its pivot, m."""
-        solid = self.solids[index]
-        if not isinstance(solid.shape, str):
-            return reach
-        pivot = self._pose(index, 0.0).pivot
-        if solid.shape == "box":
-            return math.dist(solid.a, pivot) + math.hypot(*solid.b)
-        return max(math.dist(end, pivot) for end in (solid.a, solid.b or solid.a)) + solid.radius
 
     def arguments(self) -> tuple:
         """What kernels take that ask for the velocity of a solid."""

@@ -186,14 +186,14 @@ class Pockets:
         self.count, self.held = int(roots), bool(held)
         self.singular, self.several = self.count == 1 and held == 0, self.count > 1
         if self.several:
-            self._list(grid.to_numpy(scratch).ravel() if held else None)
+            self._list(label.to_numpy(), grid.to_numpy(scratch).ravel() if held else None)
 
-    def _list(self, held) -> None:
+    def _list(self, label, held) -> None:
         """List the cells of each pocket whose pressure nothing holds, in chunks."""
         grid = self._level.grid
         interior = (slice(1, -1),) * grid.dim
         index = np.arange(grid.cells, dtype=np.int32).reshape(grid.padded)[interior].ravel()
-        label = self._label.to_numpy().reshape(grid.padded)[interior].ravel()
+        label = label.reshape(grid.padded)[interior].ravel()
         wanted = label >= 0
         if held is not None:
             wanted &= ~np.isin(label, np.unique(label[held > 0]))

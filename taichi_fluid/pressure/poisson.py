@@ -369,8 +369,7 @@ class PoissonLevel:
         self.n = grid.n
         self.inv_diag = grid.array()
         self.unknown = grid.array()
-        self._nothing = ti.ndarray(ti.f32, 1)
-        self._open = None
+        self._nothing = self._open = ti.ndarray(ti.f32, 1)
         self.coupling = Coupling()
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops)
@@ -385,7 +384,7 @@ class PoissonLevel:
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = int_vector(self.grid.dim)(*wraps)
         self.coupling = Coupling(cut, any(wraps))
-        if cut and self._open is None:
+        if cut and self._open is self._nothing:
             self._open = self.grid.array(self.grid.dim)
 
     def set_ghosts(self, array, wrap) -> None:

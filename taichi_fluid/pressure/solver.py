@@ -429,11 +429,10 @@ class EllipticSolver:
         return self._balanced, mean * mean * self._count, mean
 
     def _enqueue_residual(self, rhs, out) -> None:
-        level = self.level
+        level, shift = self.level, self._sides.shift if self._sides else 0.0
         self._kernels.true_residual(
-            out, rhs, level.inv_diag, level.open, self._r, self.n, level.wrap, self._partials, self._scalars,
-            self._sides.shift,
-        )  # fmt: skip
+            out, rhs, level.inv_diag, level.open, self._r, self.n, level.wrap, self._partials, self._scalars, shift
+        )
 
     def _true_residual(self, rhs, out) -> np.ndarray:
         self._enqueue_residual(rhs, out)
