@@ -150,10 +150,13 @@ def _run(
 
 def _build(scene: Scene, arch: str):
     """The simulation, or one sentence where the device has no room for it."""
+    from .mesh import MeshError
     from .simulation import Simulation
 
     try:
         return Simulation(scene)
+    except MeshError as error:
+        _stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
         _stop(f"{arch} cannot hold this scene, which needs {_gib(bytes_needed(scene))}: {reason}.", status=1)

@@ -5,6 +5,7 @@ and its range in the field's metadata, from which a panel of sliders can be made
 """
 
 import difflib
+import importlib.util
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -264,10 +265,36 @@ class CylinderSolid(_LongSolid):
     shape: Literal["cylinder"] = "cylinder"
 
 
-SOLIDS = {"sphere": SphereSolid, "capsule": CapsuleSolid, "cylinder": CylinderSolid, "box": BoxSolid}
+class MeshSolid(_Solid):
+    """A triangle mesh from a file (OBJ, STL, PLY); in 3D only, and with the package's extra ``mesh``."""
+
+    shape: Literal["mesh"] = "mesh"
+    file: str = Field(description="path of the file; in a scene file relative to it", min_length=1)
+    center: Vector = Field(description="where the middle of its bounding box is at time 0, m")
+    size: float = _quantity(..., "m", "longest edge of its bounding box", ge=1e-4, le=1e6)
+    points: int = Field(64, ge=4, le=512, description="lattice points along that edge")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Its middle, and nothing else that the other shapes have."""
+        return self.center, (), 0.0
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+SOLIDS = {
+    "sphere": SphereSolid,
+    "capsule": CapsuleSolid,
+    "cylinder": CylinderSolid,
+    "box": BoxSolid,
+    "mesh": MeshSolid,
+}
 AnySolid = Annotated[
-    Union[SphereSolid, CapsuleSolid, CylinderSolid, BoxSolid], Field(discriminator="shape")  # noqa: UP007
-]  # fmt: skip
+    Union[SphereSolid, CapsuleSolid, CylinderSolid, BoxSolid, MeshSolid],  # noqa: UP007
+    Field(discriminator="shape"),
+]
 
 
 class Solver(_Config):
@@ -393,6 +420,15 @@ class Scene(_Config):
             if any(solid.spin) and len(solid.spin) != (1 if self.dim == 2 else 3):
                 wanted = "one number in a 2D box" if self.dim == 2 else "three numbers in a 3D box"
                 raise ValueError(f"solids[{i}].angular_velocity is {solid.angular_velocity}; it is {wanted}")
+            if isinstance(solid, MeshSolid):
+                if self.dim != 3:
+                    raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
+                if not Path(solid.file).is_file():
+                    raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
+                if importlib.util.find_spec("trimesh") is None:
+                    raise ValueError(
+                        f"solids[{i}].shape is 'mesh', which needs trimesh: pip install 'taichi-fluid[mesh]'"
+                    )
             if solid.end is not None and solid.end <= solid.begin:
                 raise ValueError(f"solids[{i}].end is {solid.end:g} s; it must be after begin, {solid.begin:g} s")
         for where, vector in vectors.items():
@@ -420,12 +456,16 @@ class Scene(_Config):
             raise SceneError(_sentence(error, values)) from None
 
     @classmethod
-    def loads(cls, text: str, where: str = "the scene") -> "Scene":
-        """Build a scene from TOML text."""
+    def loads(cls, text: str, where: str = "the scene", folder: str | Path = ".") -> "Scene":
+        """Build a scene from TOML text; files that it names are looked for in ``folder``."""
         try:
             values = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0]}.") from None
+        solids = values.get("solids")
+        for solid in solids if isinstance(solids, list) else []:
+            if isinstance(solid, dict) and isinstance(solid.get("file"), str):
+                solid["file"] = str(Path(folder) / solid["file"])
         return cls.from_dict(values)
 
     @classmethod
@@ -437,7 +477,7 @@ class Scene(_Config):
             raise SceneError(f"there is no scene file {str(path)!r}.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise SceneError(f"the scene file {str(path)!r} cannot be read: {error}.") from None
-        return cls.loads(text, where=repr(str(path)))
+        return cls.loads(text, where=repr(str(path)), folder=Path(path).parent)
 
     def dumps(self) -> str:
         """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""

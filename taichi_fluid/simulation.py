@@ -14,9 +14,10 @@ from .boundary import SCALAR, Walls
 from .diagnostics import Diagnostics
 from .diffusion import Diffusion
 from .grid import Grid
+from .mesh import read_triangles, sample_mesh
 from .pressure.projection import Projection
 from .pressure.solver import SolveResult
-from .scene import AnySolid, Scene
+from .scene import AnySolid, MeshSolid, Scene
 from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay
 from .state import Quantity, State
@@ -342,4 +343,7 @@ def _solid(config: AnySolid) -> Solid:
         config.spin if any(config.spin) else (),
     )  # fmt: skip
     end = math.inf if config.end is None else config.end
-    return Solid(config.shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end)
+    shape = config.shape
+    if isinstance(config, MeshSolid):
+        shape = sample_mesh(read_triangles(config.file), config.size, config.points)
+    return Solid(shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end)

@@ -22,6 +22,7 @@ ORDER = [
     ["pressure.multigrid", "pressure.relaxation", "pressure.pockets", "solids"],
     ["pressure.solver"],
     ["pressure"],
+    ["mesh"],
     ["advection", "diffusion", "forces", "sources", "combustion"],
     ["state"],
     ["diagnostics"],
