@@ -556,7 +556,10 @@ def _path(location: Sequence[int | str], values: Any) -> list[int | str]:
 
 def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
-    problem = error.errors(include_url=False)[0]
+    problems = error.errors(include_url=False)
+    # A side is a kind or a table; of a table that fails, what is wrong inside it says more.
+    in_table = (p for p in problems if SideOfBox.__name__ in p["loc"][:-1])
+    problem = next(in_table, problems[0])
     path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
     where = ".".join(map(str, path))
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."

@@ -121,7 +121,8 @@ class Simulation:
     @scene.setter
     def scene(self, scene: Scene) -> None:
         before = self._scene
-        if (scene.domain, scene.solids, scene.carried) != (before.domain, before.solids, before.carried):
+        fixed = [(s.domain, s.solids, s.solver.faces, s.carried) for s in (scene, before)]
+        if fixed[0] != fixed[1]:
             raise ValueError(
                 "the new scene has another domain, other solids or other quantities to carry: build a new Simulation"
             )

@@ -58,7 +58,7 @@ def depth_at(distance: ti.template(), q, n, dx):
 @ti.func
 def surface_colour(
     q, distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun,
-    ambient, direction, n,
+    ambient, direction, n, dx,
 ):  # fmt: skip
     """Colour of the solid at a point ``q`` of its surface, lit through the smoke."""
     # Across two cells: within one, the slope of linear interpolation jumps at the faces and would show them.
@@ -76,7 +76,13 @@ def surface_colour(
         nearest += s[axis] * ti.min(ti.cast(q[axis] + ti.f32(1.0), ti.i32), n[axis] + 1)
     index = 3 * ti.cast(owner[nearest], ti.i32)
     above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), light_n)
-    facing = ti.max(normal.dot(direction), ti.f32(0.0)) * sample(light, 0, above, light_n)
+    facing = ti.max(normal.dot(direction), ti.f32(0.0))
+    if ti.static(q.n == 2):
+        # Seen from the side that is not there: flat, with a bevel two cells wide.
+        bevel = ti.exp(ti.f32(0.5) * ti.min(depth_at(distance, q, n, dx), ti.f32(0.0)))
+        normal *= bevel
+        facing = ti.f32(0.55) + bevel * (facing - ti.f32(0.55))
+    facing *= sample(light, 0, above, light_n)
     sky = ti.f32(0.65) + ti.f32(0.35) * normal[1]
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     for channel in ti.static(range(3)):

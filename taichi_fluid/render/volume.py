@@ -72,7 +72,7 @@ def _march_pixel(
             if sunk < 0:
                 surface = inside_box(eye + (t + sunk) * ray, n)
                 colour += passing * surface_colour(
-                    surface, distance, owner, colours, light, light_n, sun, ambient, direction, n
+                    surface, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
                 )
                 passing, depth = ti.f32(0.0), ti.f32(0.0)
         if depth > ti.f32(1e-5):
@@ -104,7 +104,7 @@ def _slab_pixel(
             covered = ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0))
             if covered > 0:
                 solid = surface_colour(
-                    inside, distance, owner, colours, light, light_n, sun, ambient, direction, n
+                    inside, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
                 )  # fmt: skip
                 colour += covered * (solid - colour)
     else:
