@@ -43,12 +43,14 @@ class Course(NamedTuple):
         axis: Velocity component whose faces are traced, or ``SCALAR`` for cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
+        passage: Whether they may leave the box.
     """
 
     trace: Trace
     axis: int
     wraps: bool
     solids: bool
+    passage: bool
 
 
 @ti.func
@@ -152,7 +154,7 @@ def _write_departure_and_arrival(
 ):  # fmt: skip
     """The value that arrives stays inside the box: what lies beyond a side is not carried back.
 
-    A path that a solid has pushed aside is not traced back again: its arrival says so.
+    A path that a solid has pushed aside, or that has left through a side, is not traced back again: its arrival says so.
     """
     cells = s[0] * (n[0] + 2)
     q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
@@ -164,6 +166,9 @@ def _write_departure_and_arrival(
     if ti.static(course.solids):
         pushed = (end - free_end).norm_sqr() + (_beside_solids(ahead, distance, inv_dx, n, course) - ahead).norm_sqr()
         if pushed > 0:
+            forward[0] = ti.f32(_NO_WAY_BACK)
+    if ti.static(course.passage):
+        if (inside_box(ahead, n) - ahead).norm_sqr() > 0:
             forward[0] = ti.f32(_NO_WAY_BACK)
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
@@ -278,7 +283,8 @@ class Advection:
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
         self.grid.require_runtime()
-        course = Course(self.trace, component, any(self.walls.periodic), self.solids is not None)
+        walls = self.walls
+        course = Course(self.trace, component, any(walls.periodic), self.solids is not None, walls.has_passage)
         kernels, dx = trace_kernels(self.grid.loops, course), self.grid.dx
         distance = self.solids.distance if self.solids else self._nothing
         where = (self.grid.n, *self.walls.path_limits(component), dt / dx)

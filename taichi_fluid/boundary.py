@@ -29,11 +29,11 @@ def _fill_ghost_pair(
         first = lower + s[axis]
         if mode[2 * axis] == _GIVEN:
             a[first] = value[2 * axis]
-        elif mode[2 * axis] == _FOLLOWS:
-            a[first] = a[first + s[axis]]
         if mode[2 * axis + 1] == _GIVEN:
             a[upper] = value[2 * axis + 1]
-        elif mode[2 * axis + 1] == _FOLLOWS:
+        if mode[2 * axis] == _FOLLOWS:
+            a[first] = a[first + s[axis]]
+        if mode[2 * axis + 1] == _FOLLOWS:
             a[upper] = a[upper - s[axis]]
         # Beyond its side a face mirrors what is inside.
         a[lower] = ti.f32(2.0) * a[first] - a[first + s[axis]]
@@ -87,6 +87,11 @@ class Walls:
     def periodic(self) -> tuple[bool, ...]:
         """Per axis, whether its two sides are one."""
         return tuple(self._kinds(Boundary.PERIODIC)[::2])
+
+    @property
+    def has_passage(self) -> bool:
+        """Whether anything flows through a side."""
+        return any(self._kinds(Boundary.INFLOW, Boundary.OPEN))
 
     @property
     def has_open(self) -> bool:
@@ -151,9 +156,9 @@ class Walls:
         """Lowest and highest point, in the cell-centred index space, that a path may come from; and the periods.
 
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
-        have nothing beyond it.
+        have nothing beyond it, and of a velocity along an inflow the side itself is where it is given.
         """
-        beyond = self._kinds(Boundary.INFLOW, Boundary.OPEN)
+        beyond = self._kinds(Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else []))
         lower, upper = [], []
         for axis, n in enumerate(self.grid.shape):
             own = axis == component

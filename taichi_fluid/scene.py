@@ -565,7 +565,7 @@ def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     if kind == "extra_forbidden":
         return _unknown(path[:-1], path[-1], values, where)
-    if kind == "missing":
+    if kind == "missing" and path[:2] != ["domain", "boundaries"]:
         return f"{where} is missing: it has no default."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         *shapes, last = map(repr, SOLIDS if path[0] == "solids" else SOURCES)

@@ -78,6 +78,15 @@ def _transfer_weight_at(
 
 
 @ti.func
+def _gather_marks_at(c, I, s, plain: ti.template(), n, across, axis: ti.template()):
+    """A mark on a ghost beyond the seam of a periodic axis is meant for the cell at its other end."""
+    if across[axis] == 1:
+        upper = c + (n[axis] + 1) * s[axis]
+        plain[c + s[axis]] = ti.min(plain[c + s[axis]], plain[upper])
+        plain[upper - s[axis]] = ti.min(plain[upper - s[axis]], plain[c])
+
+
+@ti.func
 def _one_at(c, I, s, a: ti.template()):
     a[c] = ti.f32(1.0)
 
@@ -208,11 +217,14 @@ def multigrid_kernels(loops, coupling):
     @ti.kernel
     def compute_transfer_weight(
         unknown: Array, open: Array, coarse: Array, weight: Array, plain: Array, n: IntVector, coarse_n: IntVector,
-        coarse_s: IntVector,
+        coarse_s: IntVector, across: IntVector,
     ):  # fmt: skip
         if ti.static(cut):
             each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (plain,))
         each_cell(n, _transfer_weight_at, (unknown, open, coarse, weight, plain, n, coarse_s, cut))
+        if ti.static(cut and wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(coarse_n, axis, _gather_marks_at, (plain, coarse_n, across, axis))
 
     @ti.kernel
     def compute_red_residual(
@@ -309,8 +321,9 @@ class Level(PoissonLevel):
         if self.coupling.cut and coarse.plain is None:
             coarse.plain = coarse.grid.array()
         self.transfer.compute_transfer_weight(
-            self.unknown, self.open, coarse.unknown, self.weight, coarse.seen, self.n, coarse.n, coarse.strides
-        )
+            self.unknown, self.open, coarse.unknown, self.weight, coarse.seen, self.n, coarse.n, coarse.strides,
+            self.across,
+        )  # fmt: skip
 
 
 class Multigrid:
@@ -335,16 +348,21 @@ class Multigrid:
 
     def coarsen(self, sides: Sides) -> None:
         """Make the coarser levels, once the finest knows what it solves for."""
-        finest = self.levels[0]
-        shift, box = sides.shift, list(sides.box)
+        cut, shift, box, ratio = self.levels[0].coupling.cut, sides.shift, list(sides.box), 1.0
         for fine, coarse in zip(self.levels[:-1], self.levels[1:], strict=True):
-            coarse.set_sides(sides, finest.coupling.cut)
-            coarse.coarsen(fine)
-            shift *= 4.0
+            shift, ratio = 4.0 * shift, 2.0 * ratio
+            factors = []
             for axis, n in enumerate(fine.grid.shape):
-                if n == 1:
-                    # Its cells stay as wide as they were while the others grow: what is held beyond it weighs more.
-                    box[2 * axis : 2 * axis + 2] = [4.0 * value for value in box[2 * axis : 2 * axis + 2]]
+                for end in range(2):
+                    # What is held one fine cell beyond the first centre is nearer to a coarse one, in its own cells.
+                    # The cells of an axis that is not halved stay as wide as they were, while the others grow.
+                    nearer = (ratio + 2.0) / (ratio + 1.0) if sides.box[2 * axis + end] == 1 else 1.0
+                    factors.append(nearer if n > 1 else 4.0)
+            box = [value * factor for value, factor in zip(box, factors, strict=True)]
+            coarse.set_sides(sides, cut)
+            coarse.coarsen(fine)
+            if cut:
+                coarse.scale_held(tuple(factors))
             coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
             fine.set_transfer(coarse)
 

@@ -200,7 +200,7 @@ class Pockets:
         label, index = label[wanted], index[wanted]
         order = np.argsort(label, kind="stable")
         starts = np.flatnonzero(np.diff(label[order], prepend=-1))
-        ends = np.append(starts[1:], len(order))
+        ends = np.append(starts, len(order))[1:]
         chunks, pockets = [0], [0]
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             chunks += [*range(start + CHUNK, end, CHUNK), end]

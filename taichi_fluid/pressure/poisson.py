@@ -19,7 +19,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, add, flat, float_vector, int_vector, kernel_family
 from ..operators.differences import difference_sum, open_difference_sum
-from ..operators.ghosts import wrap_or_clear
+from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +241,14 @@ def _coarsen_open_at(
         coarse[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
 
 
+@ti.func
+def _scale_side_at(c, I, s, open: ti.template(), n, axis: ti.template(), factors):
+    first = c + axis * s[0] * (n[0] + 2) + s[axis]
+    last = first + n[axis] * s[axis]
+    open[first] = factors[2 * axis] * open[first]
+    open[last] = factors[2 * axis + 1] * open[last]
+
+
 @kernel_family
 def setup_kernels(loops):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
@@ -259,6 +267,16 @@ def setup_kernels(loops):
     def close_sides(open: Array, n: IntVector, kept: Flags):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, _close_at, (open, n, axis, kept))
+
+    @ti.kernel
+    def scale_sides(open: Array, n: IntVector, factors: Box):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _scale_side_at, (open, n, axis, factors))
+
+    @ti.kernel
+    def wrap_ghosts(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, wrap_if_periodic, (a, offset, n, wrap, axis))
 
     @ti.kernel
     def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
@@ -294,6 +312,8 @@ def setup_kernels(loops):
         "mark_box": mark_box,
         "mark_positive": mark_positive,
         "close_sides": close_sides,
+        "scale_sides": scale_sides,
+        "wrap_ghosts": wrap_ghosts,
         "coarsen_unknowns": coarsen_unknowns,
         "drop_split": drop_split,
         "coarsen_open": coarsen_open,
@@ -383,6 +403,7 @@ class PoissonLevel:
         """Say which axes are periodic, and whether coefficients are to come."""
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = int_vector(self.grid.dim)(*wraps)
+        self._kept = self._kernels.Flags(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
         self.coupling = Coupling(cut, any(wraps))
         if cut and self._open is self._nothing:
             self._open = self.grid.array(self.grid.dim)
@@ -399,11 +420,17 @@ class PoissonLevel:
         """Solve where ``values[offset:…]`` is positive, from the integer position ``first`` upwards."""
         self._kernels.mark_positive(values, offset, self.unknown, self.n, int_vector(self.grid.dim)(*first))
 
-    def set_open(self, open, sides: Sides) -> None:
-        """Take the openness of all faces; those on a side that neither holds a value nor is periodic are closed."""
+    def set_open(self, open) -> None:
+        """Take the openness of all faces."""
         self.open.copy_from(open)
-        kept = [int(box > 0 or sides.periodic[i // 2]) for i, box in enumerate(sides.box)]
-        self._kernels.close_sides(self.open, self.n, self._kernels.Flags(*kept))
+        self._close_sides()
+
+    def _close_sides(self) -> None:
+        """Close the faces on sides that neither hold a value nor wrap; a periodic axis has the same at both ends."""
+        self._kernels.close_sides(self.open, self.n, self._kept)
+        if any(self.wrap):
+            for axis in range(self.grid.dim):
+                self._kernels.wrap_ghosts(self.open, self.n, axis * self.grid.cells, self.wrap)
 
     def coarsen(self, fine: "PoissonLevel") -> None:
         """Solve where any child in the finer grid is solved for, but in no cell that a wall runs through."""
@@ -414,6 +441,11 @@ class PoissonLevel:
             self._kernels.drop_split(fine.unknown, fine.open, self.unknown, *sizes)
             self.set_ghosts(self.unknown, self.wrap)
             self._kernels.coarsen_open(fine.open, self.open, self.unknown, *sizes, self.wrap)
+            self._close_sides()
+
+    def scale_held(self, factors: tuple[float, ...]) -> None:
+        """Multiply the openness of the faces on each side of the box, flat as in ``Sides.box``."""
+        self._kernels.scale_sides(self.open, self.n, self._kernels.Box(*factors))
 
     def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float) -> None:
         """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns."""

@@ -37,6 +37,9 @@ _CYCLE = 1e-11
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
 
+_PATIENCE = 4
+"""Looks without a better residual after which corrections have met the floor of f32; a single one may be worse."""
+
 _NEAR_FLOOR = 1e-8
 """|residual|² over |right-hand side|² from which a first guess is so good that iterating may spoil it."""
 
@@ -168,8 +171,9 @@ def solver_kernels(loops, coupling):
             taken = removed
             if inv_count > 0:
                 taken += scalars[_MEAN] * scalars[_MEAN] / inv_count
-            # What is left of a mean that was taken out is rounding, and no answer is owed to that.
-            square = ti.max(square, ti.f32(_ROUNDING) * taken / wanted)
+            # What is left of a mean that was taken out may be nothing but rounding, and no answer is owed to that.
+            if square <= ti.f32(_ROUNDING) * taken:
+                square = ti.f32(0.0)
             scalars[_NORM] = square
             scalars[_TARGET] = square * wanted
             scalars[_ITERATIONS] = ti.f32(0.0)
@@ -308,13 +312,13 @@ class EllipticSolver:
 
         Args:
             open: How far each lower face is open, 0 to 1, components as those of a velocity; the layer of upper faces
-                behind the last cells is read too.
+                behind the last cells is read too; along a periodic axis it is taken from its lower end.
             sides: A side with a positive number in ``box`` holds 0 beyond it, others are closed; and what is periodic.
         """
         self.grid.require_runtime()
         first = (1,) * self.grid.dim
         self.level.set_sides(sides, cut=True)
-        self.level.set_open(open, sides)
+        self.level.set_open(open)
         self.level.set_diagonal(sides, first, 0.0)
         self.level.mark_positive(self.level.inv_diag, first)
         self.level.set_ghosts(self.level.unknown, self.level.wrap)
@@ -328,7 +332,7 @@ class EllipticSolver:
         self._sides = sides
         self._means.count_unknowns(self.inv_diag, self.n, self._partials, self._sums)
         self._count = int(self._sums[1])
-        self._several = False
+        self._several, self._pockets.count = False, 0
         if look_for_pockets and self._count:
             self._pockets.find(self._r)
             singular, self._several = self._pockets.singular, self._pockets.several
@@ -413,7 +417,7 @@ class EllipticSolver:
             rhs, removed, mean = self._balance(rhs)
         inv_count = 1.0 / self._count if self._singular and self._count else 0.0
         self._kernels.start(
-            out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance or 1e-30
+            out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance
         )
         solve = self._accelerate if self._accelerated else self._correct
         look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
@@ -477,7 +481,7 @@ class EllipticSolver:
 
     def _correct(self, rhs, out, max_iterations: int, look_every: int) -> SolveResult:
         """Correct again and again, from a true residual each time."""
-        replay, iterations, before, status = self._recorded(out), 0, np.inf, None
+        replay, iterations, best, looks, status = self._recorded(out), 0, np.inf, 0, None
         while status is None:
             seen = self._true_residual(rhs, out)
             if result := self._nothing_to_solve(seen, out):
@@ -486,10 +490,11 @@ class EllipticSolver:
                 status = Status.CONVERGED
             elif iterations >= max_iterations:
                 status = Status.MAX_ITERATIONS
-            elif seen[_RR] >= before * (1 - 1e-6) and seen[_RR] < _NEAR_FLOOR * seen[_NORM]:
+            elif seen[_RR] >= best * (1 - 1e-6) and looks >= _PATIENCE and seen[_RR] < _NEAR_FLOOR * seen[_NORM]:
                 status = Status.STALLED
             else:
-                before = seen[_RR]
+                looks = 0 if seen[_RR] < best * (1 - 1e-6) else looks + 1
+                best = min(best, seen[_RR])
                 count = min(look_every, max_iterations - iterations)
                 for sweep in range(count):
                     if sweep:
