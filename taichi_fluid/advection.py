@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
-from .kernels import Array, kernel_family, strides_of
-from .operators.interpolation import blend, corners_at, inside_box, sample, sample_velocity, velocity_at
+from .kernels import Array, flat, kernel_family, strides_of
+from .operators.interpolation import blend, corners_at, inside_box, sample_velocity, velocity_at
 from .solids import Solids
 
 
@@ -33,6 +33,13 @@ class Trace(Enum):
 
 _NO_WAY_BACK = 1e9
 """In place of the displacement to an arrival point: the value that was predicted stands."""
+
+
+_LOOKS_PER_CELL = 2.0
+"""How often a path near a solid looks which cell it is in, so that it never steps over one."""
+
+_CLEAR = 3.5
+"""Distance in cells from the lower corner of a cell from which no solid is in it or in any of the cells around it."""
 
 
 class Course(NamedTuple):
@@ -90,39 +97,61 @@ _MEAN_VELOCITY = {Trace.EULER: _euler_mean, Trace.RK2: _rk2_mean, Trace.RK3: _rk
 
 
 @ti.func
-def _outside_solids(q, distance: ti.template(), inv_dx, n):
-    """``q`` moved along the gradient of the distance to the surface, if it lies inside a solid."""
-    node = q + ti.f32(0.5)
-    values, f = corners_at(distance, 0, node, n)
-    depth = blend(values, f) * inv_dx
-    p = q
-    if depth < 0:
-        g = q * ti.f32(0.0)
-        for corner in ti.static(range(2**q.n)):
-            for axis in ti.static(range(q.n)):
-                w = ti.f32(ti.static(2.0 * ((corner >> axis) & 1) - 1.0))
-                for other in ti.static(range(q.n)):
-                    if ti.static(other != axis):
-                        w *= f[other] if ti.static((corner >> other) & 1) else ti.f32(1.0) - f[other]
-                g[axis] += w * values[corner]
-        p -= depth * g / ti.max(g.norm(), ti.f32(1e-20))
-    return p
+def _sees(H, P, open: ti.template(), s, cells):
+    """Whether cell ``P`` is reached from its neighbour ``H`` through open faces, along the axes in one order or the other."""
+    seen = 0
+    for backwards in ti.static(range(2)):
+        J = H
+        clear = 1
+        for k in ti.static(range(s.n)):
+            axis = ti.static(s.n - 1 - k if backwards else k)
+            if P[axis] != J[axis]:
+                face = flat(J, s) + axis * cells
+                if P[axis] > J[axis]:
+                    face += s[axis]
+                if open[face] == 0:
+                    clear = 0
+                J[axis] = P[axis]
+        seen = ti.max(seen, clear)
+    return seen
 
 
 @ti.func
 def _end_of_path(u: ti.template(), q, first, step, n, period, course: ti.template(), mean_velocity: ti.template()):
-    """Where the flow leads from ``q`` for ``step`` = ±dt / dx, across periodic sides but not yet kept inside others."""
-    return _wrapped(q + step * mean_velocity(u, q, first, step, n, period, course), period, course)
+    """Where the flow leads from ``q`` for ``step`` = ±dt / dx, not yet kept inside anything."""
+    return q + step * mean_velocity(u, q, first, step, n, period, course)
 
 
 @ti.func
-def _beside_solids(end, distance: ti.template(), inv_dx, n, course: ti.template()):
-    """``end``, or the nearest point outside the solids."""
-    result = end
+def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx, n, period, course: ti.template()):
+    """How much of the straight way from ``q`` to ``end`` leads through open faces, 0 to 1."""
+    free = ti.f32(1.0)
     if ti.static(course.solids):
-        inside = inside_box(end, n)
-        result += _outside_solids(inside, distance, inv_dx, n) - inside
-    return result
+        s = strides_of(n)
+        length = (end - q).norm()
+        H = ti.cast(ti.floor(q + ti.f32(0.5)), ti.i32)
+        if distance[flat(ti.min(ti.max(H, 1), n), s)] * inv_dx < length + ti.f32(_CLEAR):
+            home, steps = H, ti.cast(ti.ceil(length * ti.f32(_LOOKS_PER_CELL)), ti.i32)
+            for k in range(1, steps + 1):
+                part = ti.cast(k, ti.f32) / ti.cast(steps, ti.f32)
+                P = ti.cast(ti.floor(q + part * (end - q) + ti.f32(0.5)), ti.i32)
+                there = home + P - H
+                inside = 1
+                for axis in ti.static(range(n.n)):
+                    # Beyond a side of the box there is nothing to run into.
+                    if period[axis] == 0 and (there[axis] < 1 or there[axis] > n[axis]):
+                        inside = 0
+                if free == 1 and inside == 1 and _sees(home, there, open, s, s[0] * (n[0] + 2)) == 0:
+                    free = ti.cast(k - 1, ti.f32) / ti.cast(steps, ti.f32)
+                if inside == 1:
+                    H = P
+                    home = there
+                    for axis in ti.static(range(n.n)):
+                        if home[axis] < 1:
+                            home[axis] += n[axis]
+                        if home[axis] > n[axis]:
+                            home[axis] -= n[axis]
+    return free
 
 
 @ti.func
@@ -136,37 +165,39 @@ def _place(I, axis: ti.template()):
 
 @ti.func
 def _write_departure(
-    c, I, s, u: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n, lower, upper, period, step,
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n, lower, upper, period, step,
     course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
     q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
-    end = _beside_solids(_end_of_path(u, q, first, -step, n, period, course, mean), distance, inv_dx, n, course)
-    backward = ti.min(ti.max(end, lower), upper) - q
+    end = _end_of_path(u, q, first, -step, n, period, course, mean)
+    end = q + _before_solids(q, end, open, distance, inv_dx, n, period, course) * (end - q)
+    backward = ti.min(ti.max(_wrapped(end, period, course), lower), upper) - q
     for d in ti.static(range(n.n)):
         departure[c + d * cells] = backward[d]
 
 
 @ti.func
 def _write_departure_and_arrival(
-    c, I, s, u: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), arrival: ti.template(), n,
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    arrival: ti.template(), n,
     lower, upper, period, step, course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
     """The value that arrives stays inside the box: what lies beyond a side is not carried back.
 
-    A path that a solid has pushed aside, or that has left through a side, is not traced back again: its arrival says so.
+    A path that ends at a solid, or has left through a side, is not traced back again: its arrival says so.
     """
     cells = s[0] * (n[0] + 2)
     q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
-    free_end = _end_of_path(u, q, first, -step, n, period, course, mean)
-    end = _beside_solids(free_end, distance, inv_dx, n, course)
-    backward = ti.min(ti.max(end, lower), upper) - q
+    end = _end_of_path(u, q, first, -step, n, period, course, mean)
     ahead = _end_of_path(u, q, first, step, n, period, course, mean)
+    before = _before_solids(q, end, open, distance, inv_dx, n, period, course)
+    beyond = _before_solids(q, ahead, open, distance, inv_dx, n, period, course)
+    end, ahead = _wrapped(q + before * (end - q), period, course), _wrapped(ahead, period, course)
+    backward = ti.min(ti.max(end, lower), upper) - q
     forward = inside_box(ahead, n) - q
-    if ti.static(course.solids):
-        pushed = (end - free_end).norm_sqr() + (_beside_solids(ahead, distance, inv_dx, n, course) - ahead).norm_sqr()
-        if pushed > 0:
-            forward[0] = ti.f32(_NO_WAY_BACK)
+    if ti.min(before, beyond) < 1:
+        forward[0] = ti.f32(_NO_WAY_BACK)
     if ti.static(course.passage):
         if (inside_box(ahead, n) - ahead).norm_sqr() > 0:
             forward[0] = ti.f32(_NO_WAY_BACK)
@@ -186,29 +217,80 @@ def moved_point(displacement: ti.template(), c, I, n):
 
 
 @ti.func
-def _semi_lagrangian_at(c, I, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset):
-    values, fraction = corners_at(a, offset, moved_point(departure, c, I, n), n)
-    # Rounding may carry the blend past a corner by one unit in the last place.
-    out[offset + c] = ti.min(ti.max(blend(values, fraction), values.min()), values.max())
+def _sample_beside(
+    a: ti.template(), offset, q, n, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template()
+):
+    """Linear interpolation of ``a`` at ``q``, and the least and the largest of the values it is made of.
+
+    Near solids only cells count that can be seen from the one that holds ``q``: nothing comes through a wall.
+    """
+    values, fraction = corners_at(a, offset, q, n)
+    value, low, high = blend(values, fraction), values.min(), values.max()
+    if ti.static(beside):
+        s = strides_of(n)
+        home = ti.min(ti.max(ti.cast(q + ti.f32(0.5), ti.i32), 1), n)
+        if distance[flat(home, s)] * inv_dx < ti.f32(_CLEAR):
+            here = a[offset + flat(home, s)]
+            total, weights = here * ti.f32(0.0), here * ti.f32(0.0)
+            low, high = here, here
+            for corner in range(2**n.n):
+                P = home
+                w = ti.f32(1.0)
+                for axis in ti.static(range(n.n)):
+                    base = ti.min(ti.cast(q[axis], ti.i32), n[axis])
+                    f = q[axis] - ti.cast(base, ti.f32)
+                    if (corner >> axis) & 1:
+                        P[axis] = base + 1
+                        w *= f
+                    else:
+                        P[axis] = base
+                        w *= ti.f32(1.0) - f
+                if _sees(home, P, open, s, s[0] * (n[0] + 2)) == 1:
+                    there = a[offset + flat(P, s)]
+                    total += w * there
+                    weights += w
+                    low, high = ti.min(low, there), ti.max(high, there)
+            value = here
+            if weights > ti.f32(1e-6):
+                value = total / weights
+    return value, low, high
 
 
 @ti.func
-def _predict_at(c, I, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), n, offset):
-    predicted[c] = sample(a, offset, moved_point(departure, c, I, n), n)
+def _semi_lagrangian_at(
+    c, I, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
+    distance: ti.template(), inv_dx, beside: ti.template(),
+):  # fmt: skip
+    value, low, high = _sample_beside(
+        a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside
+    )  # fmt: skip
+    # Rounding may carry the blend past a corner by one unit in the last place.
+    out[offset + c] = ti.min(ti.max(value, low), high)
+
+
+@ti.func
+def _predict_at(
+    c, I, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), n, offset, open: ti.template(),
+    distance: ti.template(), inv_dx, beside: ti.template(),
+):  # fmt: skip
+    value, _, _ = _sample_beside(a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside)
+    predicted[c] = value
 
 
 @ti.func
 def _correct_at(
     c, I, s, a: ti.template(), predicted: ti.template(), departure: ti.template(), arrival: ti.template(),
-    out: ti.template(), n, offset,
+    out: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
     corrected = predicted[c]
     if arrival[c] < ti.f32(_NO_WAY_BACK):
-        back_again = sample(predicted, 0, moved_point(arrival, c, I, n), n)
+        back_again, _, _ = _sample_beside(
+            predicted, 0, moved_point(arrival, c, I, n), n, open, distance, inv_dx, beside
+        )
         corrected += ti.f32(0.5) * (a[offset + c] - back_again)
-    donors, _ = corners_at(a, offset, moved_point(departure, c, I, n), n)
-    out[offset + c] = ti.min(ti.max(corrected, donors.min()), donors.max())
+    _, low, high = _sample_beside(a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside)
+    out[offset + c] = ti.min(ti.max(corrected, low), high)
 
 
 @kernel_family
@@ -218,42 +300,53 @@ def trace_kernels(loops, course):
 
     @ti.kernel
     def trace_back(
-        velocity: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector, lower: FloatVector,
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector, lower: FloatVector,
         upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_cell(
             n, _write_departure,
-            (velocity, distance, inv_dx, departure, n, lower, upper, period, step, course, mean_velocity),
+            (velocity, open, distance, inv_dx, departure, n, lower, upper, period, step, course, mean_velocity),
         )  # fmt: skip
 
     @ti.kernel
     def trace_both_ways(
-        velocity: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_cell(
             n, _write_departure_and_arrival,
-            (velocity, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course, mean_velocity),
+            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course, mean_velocity),
         )  # fmt: skip
 
     return {"trace_back": trace_back, "trace_both_ways": trace_both_ways}
 
 
 @kernel_family
-def advection_kernels(loops):
+def advection_kernels(loops, beside):
     IntVector, each_cell = loops.IntVector, loops.each_cell
 
     @ti.kernel
-    def semi_lagrangian(a: Array, departure: Array, out: Array, n: IntVector, offset: ti.i32):
-        each_cell(n, _semi_lagrangian_at, (a, departure, out, n, offset))
+    def semi_lagrangian(
+        a: Array, departure: Array, out: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
+        inv_dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(n, _semi_lagrangian_at, (a, departure, out, n, offset, open, distance, inv_dx, beside))
 
     @ti.kernel
-    def predict(a: Array, departure: Array, predicted: Array, n: IntVector, offset: ti.i32):
-        each_cell(n, _predict_at, (a, departure, predicted, n, offset))
+    def predict(
+        a: Array, departure: Array, predicted: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
+        inv_dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(n, _predict_at, (a, departure, predicted, n, offset, open, distance, inv_dx, beside))
 
     @ti.kernel
-    def correct(a: Array, predicted: Array, departure: Array, arrival: Array, out: Array, n: IntVector, offset: ti.i32):
-        each_cell(n, _correct_at, (a, predicted, departure, arrival, out, n, offset))
+    def correct(
+        a: Array, predicted: Array, departure: Array, arrival: Array, out: Array, n: IntVector, offset: ti.i32,
+        open: Array, distance: Array, inv_dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _correct_at, (a, predicted, departure, arrival, out, n, offset, open, distance, inv_dx, beside)
+        )  # fmt: skip
 
     return {"semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
 
@@ -277,8 +370,7 @@ class Advection:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self._departure, self._arrival, self._predicted = scratch
-        self._kernels = advection_kernels(grid.loops)
-        self._nothing = ti.ndarray(ti.f32, 1)
+        self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
 
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
@@ -286,12 +378,12 @@ class Advection:
         walls = self.walls
         course = Course(self.trace, component, any(walls.periodic), self.solids is not None, walls.has_passage)
         kernels, dx = trace_kernels(self.grid.loops, course), self.grid.dx
-        distance = self.solids.distance if self.solids else self._nothing
+        near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
         where = (self.grid.n, *self.walls.path_limits(component), dt / dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.trace_back(velocity, distance, 1.0 / dx, self._departure, *where)
+            kernels.trace_back(velocity, *near, self._departure, *where)
         else:
-            kernels.trace_both_ways(velocity, distance, 1.0 / dx, self._departure, self._arrival, *where)
+            kernels.trace_both_ways(velocity, *near, self._departure, self._arrival, *where)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
@@ -301,13 +393,15 @@ class Advection:
         if current is out:
             raise ValueError("current and out are the same array")
         self.grid.require_runtime()
-        n = self.grid.n
+        n, solids = self.grid.n, self.solids if component == SCALAR else None
+        kernels = advection_kernels(self.grid.loops, solids is not None)
+        near = (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            self._kernels.semi_lagrangian(current, self._departure, out, n, offset)
+            kernels.semi_lagrangian(current, self._departure, out, n, offset, *near)
         else:
-            self._kernels.predict(current, self._departure, self._predicted, n, offset)
+            kernels.predict(current, self._departure, self._predicted, n, offset, *near)
             self.walls.fill(self._predicted, component)
-            self._kernels.correct(current, self._predicted, self._departure, self._arrival, out, n, offset)
+            kernels.correct(current, self._predicted, self._departure, self._arrival, out, n, offset, *near)
         self.walls.fill(out, component, offset, name)
 
     def carry_velocity(self, velocity, out, dt: float) -> None:

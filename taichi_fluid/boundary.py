@@ -172,14 +172,13 @@ class Walls:
         """Open sides hold the pressure 0 beyond them; across all others it does not change."""
         return Sides(box=tuple(map(float, self._kinds(Boundary.OPEN))), periodic=self.periodic)
 
-    def diffusion_sides(self, component: int, shift: float, named: bool = False, solid: float = 1.0) -> Sides:
+    def diffusion_sides(self, component: int, shift: float, named: bool = False) -> Sides:
         """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
 
         Args:
             component: Velocity component, or ``SCALAR``.
             shift: dx² / (diffusivity · dt).
             named: Whether the ghosts of a scalar hold what enters; see ``fill``.
-            solid: What a solid inside the box counts: 1 holds a velocity component, 0 lets it slip.
         """
         box = []
         for i, side in enumerate(self._flat):
@@ -189,9 +188,7 @@ class Walls:
                 box.append(1.0 if component == i // 2 and side.kind is Boundary.FREE_SLIP else 0.0)
             else:
                 box.append(1.0 if component == i // 2 else 2.0)
-        inside = tuple(
-            0.0 if component == SCALAR else 1.0 if axis == component else solid for axis in range(self.grid.dim)
-        )
+        inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim
         return Sides(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
 
     def first_unknown(self, component: int) -> tuple[int, ...]:

@@ -7,10 +7,10 @@ for bit, and the tolerance is relative to what diffusion does in the step.
 from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
-from .kernels import Array, float_vector, int_vector, kernel_family
+from .kernels import Array, int_vector, kernel_family
 from .operators.differences import difference_sum
 from .pressure.solver import EllipticSolver, SolveResult
-from .solids import Solids
+from .solids import Solids, slips_at
 
 
 @ti.func
@@ -22,22 +22,55 @@ def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(),
 
 
 @ti.func
-def _write_laplacian_beside_solids(
-    c, I, s, a: ti.template(), offset, inv_diag: ti.template(), unknown: ti.template(), out: ti.template(), n, first,
-    inside,
+def _face_distance_at(distance: ti.template(), c, s, component: ti.template()):
+    """Distance to the nearest solid at the middle of the lower face of ``c`` along ``component``."""
+    total = ti.f32(0.0)
+    for corner in ti.static(range(2**s.n)):
+        if ti.static(not (corner >> component) & 1):
+            node = c
+            for axis in ti.static(range(s.n)):
+                if ti.static((corner >> axis) & 1):
+                    node += s[axis]
+            total += distance[node]
+    return total * ti.f32(0.5 ** (s.n - 1))
+
+
+@ti.func
+def _hold_at(distance: ti.template(), c, neighbour, s, component: ti.template()):
+    """How strongly a solid between a face and its neighbour holds it: 1 over the part of the way to the surface."""
+    here = ti.max(_face_distance_at(distance, c, s, component), ti.f32(0.0))
+    there = ti.max(-_face_distance_at(distance, neighbour, s, component), ti.f32(0.0))
+    return ti.f32(1.0) / ti.max(here / ti.max(here + there, ti.f32(1e-20)), ti.f32(_NEAREST))
+
+
+@ti.func
+def _write_beside_solids(
+    c, I, s, a: ti.template(), offset, unknown: ti.template(), distance: ti.template(), owner: ti.template(),
+    motions: ti.template(), held: ti.template(), out: ti.template(), n, first, component: ti.template(),
 ):  # fmt: skip
-    """The same where a neighbour inside the box that is not solved for counts ``inside`` along each axis."""
-    value = ti.f32(0.0)
-    if inv_diag[c] > 0:
+    """The Laplacian where solids hold a velocity component, and what they add to the diagonal.
+
+    A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
+    """
+    value, total = ti.f32(0.0), ti.f32(0.0)
+    if unknown[c] > 0:
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 neighbour = c + side * s[axis]
                 weight = ti.f32(1.0)
                 beyond = I[axis] == (n[axis] if ti.static(side == 1) else first[axis])
                 if unknown[neighbour] == 0 and not beyond:
-                    weight = inside[axis]
+                    weight = ti.f32(0.0)
+                    if ti.static(component >= 0):
+                        slipping = ti.f32(0.0)
+                        if ti.static(axis != component):
+                            slipping = slips_at(distance, owner, motions, neighbour, s, component)
+                        if slipping == 0:
+                            weight = _hold_at(distance, c, neighbour, s, component)
+                    total += weight
                 value += weight * (a[offset + neighbour] - a[offset + c])
     out[c] = value
+    held[c] = total
 
 
 @ti.func
@@ -47,14 +80,7 @@ def _add_change(c, I, s, change: ti.template(), a: ti.template(), offset):
 
 @kernel_family
 def diffusion_kernels(loops):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-
-    @ti.kernel
-    def compute_laplacian_beside_solids(
-        a: Array, inv_diag: Array, unknown: Array, out: Array, n: IntVector, offset: ti.i32, first: IntVector,
-        inside: FloatVector,
-    ):  # fmt: skip
-        each_cell(n, _write_laplacian_beside_solids, (a, offset, inv_diag, unknown, out, n, first, inside))
+    IntVector, each_cell = loops.IntVector, loops.each_cell
 
     @ti.kernel
     def compute_laplacian(a: Array, inv_diag: Array, out: Array, n: IntVector, offset: ti.i32):
@@ -64,11 +90,27 @@ def diffusion_kernels(loops):
     def add_change(change: Array, a: Array, n: IntVector, offset: ti.i32):
         each_cell(n, _add_change, (change, a, offset))
 
-    return {
-        "compute_laplacian": compute_laplacian,
-        "compute_laplacian_beside_solids": compute_laplacian_beside_solids,
-        "add_change": add_change,
-    }
+    return {"compute_laplacian": compute_laplacian, "add_change": add_change}
+
+
+@kernel_family
+def beside_solids_kernels(loops, component):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def compute_beside_solids(
+        a: Array, unknown: Array, distance: Array, owner: Array, motions: Array, held: Array, out: Array, n: IntVector,
+        offset: ti.i32, first: IntVector,
+    ):  # fmt: skip
+        each_cell(
+            n, _write_beside_solids, (a, offset, unknown, distance, owner, motions, held, out, n, first, component)
+        )  # fmt: skip
+
+    return {"compute_beside_solids": compute_beside_solids}
+
+
+_NEAREST = 0.1
+"""Part of a cell nearer than which a surface does not count: a face that a solid almost touches is held hard enough."""
 
 
 MULTIGRID_BELOW = 1.0
@@ -119,18 +161,29 @@ class Diffusion:
             return None
         grid, shift = self.grid, self.grid.dx**2 / (diffusivity * dt)
         solver, first = self._solver(shift), self.walls.first_unknown(component)
-        slips = self.solids is not None and self.solids.slips
-        sides = self.walls.diffusion_sides(component, shift, name is not None, 0.0 if slips else 1.0)
+        sides = self.walls.diffusion_sides(component, shift, name is not None)
         if self.solids is None:
             solver.setup(first, sides)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
-            mask = self.solids.fluid if component == SCALAR else self.solids.open
-            solver.setup(first, sides, mask, 0 if component == SCALAR else component * grid.cells)
-            self._kernels.compute_laplacian_beside_solids(
-                a, solver.inv_diag, solver.level.unknown, self._rhs, grid.n, offset, int_vector(grid.dim)(*first),
-                float_vector(grid.dim)(*sides.inside),
-            )  # fmt: skip
+            solids = self.solids
+            mask, begin = (solids.fluid, 0) if component == SCALAR else (solids.open, component * grid.cells)
+            where = int_vector(grid.dim)(*first)
+            solver.mark(first, sides, mask, begin)
+            kernels = beside_solids_kernels(grid.loops, component)
+            kernels.compute_beside_solids(
+                a,
+                solver.level.unknown,
+                solids.distance,
+                solids.owner,
+                solids.motions,
+                self._change,
+                self._rhs,
+                grid.n,
+                offset,
+                where,
+            )
+            solver.setup(first, sides, mask, begin, held=self._change)
         self._change.fill(0.0)
         result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
         self._kernels.add_change(self._change, a, grid.n, offset)

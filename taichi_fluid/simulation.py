@@ -142,20 +142,15 @@ class Simulation:
             self.solids.enforce(self.state.velocity.current)
         self.walls.fill_velocity(self.state.velocity.current)
 
-    def _extend(self) -> None:
-        """Continue everything that is carried a little into the solids, for what passes close by."""
-        assert self.solids is not None
-        for quantity, offset in self._scalars():
-            self.solids.extend_scalar(quantity.current, offset)
-        self.solids.extend_velocity(self.state.velocity.current)
-
     def _move(self, dt: float) -> None:
-        # What a solid leaves behind is filled from beside it, before and after it has moved.
+        # What a solid is about to leave is filled from beside it.
         assert self.solids is not None and self._projection is not None
-        self._extend()
-        if self.solids.update(self.time + dt):
-            self._projection.update()
-            self._extend()
+        if self.solids.moves:
+            for quantity, offset in self._scalars():
+                self.solids.extend_scalar(quantity.current, offset)
+            if self.solids.update(self.time + dt):
+                self._projection.update()
+        self.solids.extend_velocity(self.state.velocity.current)
 
     def _advect(self, dt: float) -> None:
         velocity = self.state.velocity
@@ -210,18 +205,40 @@ class Simulation:
             self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids)
         self._diffusion.max_iterations = self._scene.solver.max_iterations
         results = self._diffusion_results
-        results += self._diffusion.diffuse_velocity(self.state.velocity.current, fluid.viscosity, dt)
+        if fluid.viscosity:
+            results += self._diffuse_velocity(dt)
         for quantity, offset in self._scalars():
             result = self._diffusion.diffuse(
                 quantity.current, scalars[quantity.name], dt, SCALAR, offset, quantity.name
             )  # fmt: skip
             results += [result] if result else []
 
+    def _diffuse_velocity(self, dt: float) -> list[SolveResult]:
+        """Diffuse without what the pressure is about to take off, as far as that is known.
+
+        Else a heavy fluid at rest, accelerated by gravity and not yet held by the pressure, would rub against its walls.
+        """
+        assert self._projection is not None and self._diffusion is not None
+        velocity, pressure = self.state.velocity, self.state.pressure
+        if self.steps == 0:
+            velocity.next.copy_from(velocity.current)
+            self._project_velocity(velocity.next, dt)
+        scale = dt / (self._scene.fluid.rho * self.grid.dx)
+        self._projection.subtract_gradient(velocity.current, pressure, scale)
+        self._fill_velocity()
+        results = self._diffusion.diffuse_velocity(velocity.current, self._scene.fluid.viscosity, dt)
+        self._projection.subtract_gradient(velocity.current, pressure, -scale)
+        self._fill_velocity()
+        return results
+
     def _project(self, dt: float) -> None:
+        self._pressure_result = self._project_velocity(self.state.velocity.current, dt)
+
+    def _project_velocity(self, velocity, dt: float) -> SolveResult:
         solver = self._scene.solver
         assert self._projection is not None
-        self._pressure_result = self._projection.project(
-            self.state.velocity.current,
+        return self._projection.project(
+            velocity,
             self.state.pressure,
             dt=dt,
             rho=self._scene.fluid.rho,

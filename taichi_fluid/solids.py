@@ -22,8 +22,10 @@ from .operators.shapes import SHAPES, covered_part, covered_triangle
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
-SLIVER = 0.05
+SLIVER = 0.002
 """A face that is open by less than this is closed: what flows through it is not worth its stiffness."""
+_TOUCH = 1e-4
+"""Part of a cell by which solids are larger than they say."""
 _ROW = 10
 """Numbers of one solid in the table of motions: velocity, angular velocity, centre of rotation, slip."""
 
@@ -206,6 +208,8 @@ def _write_nearest(
         d = _sampled_distance(x, table, size, a, inv_spacing)
     else:
         d = shape(x)
+    # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
+    d -= ti.f32(_TOUCH) * dx
     if d < distance[c]:
         distance[c] = d
         owner[c] = ti.cast(index, ti.f32)
@@ -215,19 +219,6 @@ def _write_nearest(
 def _clear_at(c, I, s, distance: ti.template(), owner: ti.template()):
     distance[c] = ti.f32(FAR)
     owner[c] = ti.f32(0.0)
-
-
-@ti.func
-def _centre_distance_at(distance: ti.template(), c, s):
-    """Distance at the centre of cell ``c``: the mean of its corners."""
-    total = ti.f32(0.0)
-    for corner in ti.static(range(2**s.n)):
-        node = c
-        for axis in ti.static(range(s.n)):
-            if ti.static((corner >> axis) & 1):
-                node += s[axis]
-        total += distance[node]
-    return total * ti.f32(0.5**s.n)
 
 
 @ti.func
@@ -251,6 +242,7 @@ def _open_part_at(distance: ti.template(), c, s, axis: ti.template()):
 
 @ti.func
 def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels: ti.template()):
+    """From the distances at the corners of the cells; for voxels, from those at their centres."""
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(s.n)):
         # Faces along ``axis`` reach to n + 1; across it the box ends at n.
@@ -262,9 +254,9 @@ def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels
         if inside == 1:
             part = ti.f32(1.0)
             if ti.static(voxels):
-                if I[axis] <= n[axis] and _centre_distance_at(distance, c, s) < 0:
+                if I[axis] <= n[axis] and distance[c] < 0:
                     part = ti.f32(0.0)
-                if I[axis] > 1 and _centre_distance_at(distance, c - s[axis], s) < 0:
+                if I[axis] > 1 and distance[c - s[axis]] < 0:
                     part = ti.f32(0.0)
             else:
                 part = _open_part_at(distance, c, s, axis)
@@ -297,6 +289,12 @@ def _owner_at(distance: ti.template(), owner: ti.template(), c, s, axis: ti.temp
             if distance[node] < best:
                 best, index = distance[node], owner[node]
     return ti.cast(index, ti.i32)
+
+
+@ti.func
+def slips_at(distance: ti.template(), owner: ti.template(), motions: ti.template(), c, s, axis: ti.template()):
+    """1 if the solid nearest to the lower face of ``c`` along ``axis`` lets the fluid slip, else 0."""
+    return motions[ti.static(_ROW) * _owner_at(distance, owner, c, s, axis) + 9]
 
 
 @ti.func
@@ -413,8 +411,7 @@ def _extend_velocity_at(
     for axis in ti.static(range(s.n)):
         face = c + axis * cells
         if open[face] == 0:
-            row = ti.static(_ROW) * _owner_at(distance, owner, c, s, axis)
-            if motions[row + 9] > 0:
+            if slips_at(distance, owner, motions, c, s, axis) > 0:
                 beside = _mean_around(u, face, open, face, s, u[face])
                 normal = _normal_at(distance, c, s)
                 along = normal[axis] * normal[axis]
@@ -549,6 +546,7 @@ class Solids:
         self.faces = Faces(faces)
         self.distance, self.owner, self.fluid = (grid.array() for _ in range(3))
         self.open = grid.array(grid.dim)
+        self._centres = (grid.array(), grid.array()) if self.faces is Faces.VOXELS else ()
         self._motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids), 1))
         self._nothing = ti.ndarray(ti.f32, 1)
         self._kernels = solid_kernels(grid.loops, self.faces is Faces.VOXELS)
@@ -566,12 +564,16 @@ class Solids:
             return False
         self._seen = present
         grid, kernels, n = self.grid, self._kernels, self.grid.n
-        kernels.clear(self.distance, self.owner, n)
         rows = np.zeros((max(len(self.solids), 1), _ROW), dtype=np.float32)
-        for index in present:
-            rows[index] = self._rasterize(index, time)
+        samples = [(self.distance, self.owner, 0.0)]
+        if self.faces is Faces.VOXELS:
+            samples.append((*self._centres, 0.5 * grid.dx))
+        for distance, owner, shift in samples:
+            kernels.clear(distance, owner, n)
+            for index in present:
+                rows[index] = self._rasterize(index, time, distance, owner, shift)
         self._motions.from_numpy(rows.ravel())
-        kernels.compute_open(self.distance, self.open, n)
+        kernels.compute_open(samples[-1][0], self.open, n)
         wrap = int_vector(grid.dim)(*map(int, self.walls.periodic))
         for axis in range(grid.dim):
             kernels.wrap_open(self.open, n, axis * grid.cells, wrap)
@@ -579,6 +581,13 @@ class Solids:
         kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])
         return True
+
+    @property
+    def moves(self) -> bool:
+        """Whether any solid ever moves, appears or leaves."""
+        return any(
+            self._moves(index) or solid.begin > 0 or solid.end < math.inf for index, solid in enumerate(self.solids)
+        )
 
     def _moves(self, index: int) -> bool:
         motion = self.solids[index].motion
@@ -589,8 +598,8 @@ class Solids:
         motion = solid.motion or Motion(solid.a or (0.0,) * dim)
         return motion.at(time)
 
-    def _rasterize(self, index: int, time: float) -> list[float]:
-        """Let one solid enter the distance; its row of the table of motions."""
+    def _rasterize(self, index: int, time: float, distance, owner, shift: float) -> list[float]:
+        """Let one solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
         solid, grid, dim = self.solids[index], self.grid, self.grid.dim
         start, pose = self._pose(index, 0.0), self._pose(index, time)
         vector, ints = float_vector(dim), int_vector(dim)
@@ -609,12 +618,17 @@ class Solids:
             kind, shape = "own", solid.shape
         kernels = shape_kernels(grid.loops, shape, kind)
         kernels.rasterize(
-            self.distance, self.owner, grid.n, index, vector(*grid.origin), grid.dx, vector(*pose.pivot),
+            distance, owner, grid.n, index, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
             kernels.Rotation(pose.rotation.tolist()), vector(*self._periods), a, b, solid.radius, table, size,
             inv_spacing,
         )  # fmt: skip
         pad = (0.0,) * (3 - dim)
         return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
+
+    @property
+    def motions(self):
+        """The table of motions, as ``slips_at`` and ``solid_velocity_at`` read it."""
+        return self._motions
 
     def arguments(self) -> tuple:
         """What kernels take that ask for the velocity of a solid."""

@@ -20,7 +20,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, flat, int_vector, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
-from .poisson import PoissonLevel, Sides, mean_kernels, neighbour_sum
+from .poisson import PoissonLevel, Sides, mean_kernels, neighbour_sum, renewed
 from .relaxation import relaxation_kernels, relaxed_at
 
 COARSEST_SWEEPS = 4
@@ -316,7 +316,7 @@ class Level(PoissonLevel):
             int(wrap and n % 2 == 0 and m > 1)
             for wrap, n, m in zip(self.wrap, self.grid.shape, coarse.grid.shape, strict=True)
         ]
-        self.across = int_vector(self.grid.dim)(*wraps)
+        self.across = renewed(self.across, wraps)
         coarse.set_ghosts(coarse.unknown, self.across)
         if self.coupling.cut and coarse.plain is None:
             coarse.plain = coarse.grid.array()

@@ -102,14 +102,23 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, 
         neighbours = ti.cast(2 * s.n, ti.f32)
         walls = ti.f32(0.0)
         if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
-            walls = ti.floor(ti.f32(1.0) / inv_diag[c] - shift + ti.f32(0.5)) - neighbours
+            walls = ti.f32(1.0) / inv_diag[c] - shift - neighbours
+            # A whole number but beside solids that stand between two values.
+            whole = ti.floor(walls + ti.f32(0.5))
+            if ti.abs(walls - whole) < ti.f32(1e-3):
+                walls = whole
         result = (walls + shift) * x[c] - difference_sum(x, c, s)
     return result
 
 
 @ti.func
-def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n, first, box, inside, shift):
+def _write_inv_diag(
+    c, I, s, unknown: ti.template(), held: ti.template(), inv_diag: ti.template(), n, first, box, inside, shift,
+    has_held: ti.template(),
+):  # fmt: skip
     diagonal = shift
+    if ti.static(has_held):
+        diagonal += held[c]
     for a in ti.static(range(s.n)):
         for side in ti.static(range(2)):
             neighbour = c + (2 * side - 1) * s[a]
@@ -118,7 +127,7 @@ def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n,
                 diagonal += ti.f32(1.0)
             elif at_wall:
                 diagonal += box[2 * a + side]
-            else:
+            elif ti.static(not has_held):
                 diagonal += inside[a]
     inv_diag[c] = ti.f32(0.0)
     if unknown[c] > 0 and diagonal > 0:
@@ -250,7 +259,7 @@ def _scale_side_at(c, I, s, open: ti.template(), n, axis: ti.template(), factors
 
 
 @kernel_family
-def setup_kernels(loops):
+def setup_kernels(loops, has_held):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
     Box, Flags = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
@@ -294,9 +303,10 @@ def setup_kernels(loops):
 
     @ti.kernel
     def compute_inv_diag(
-        unknown: Array, inv_diag: Array, n: IntVector, first: IntVector, box: Box, inside: FloatVector, shift: ti.f32
-    ):
-        each_cell(n, _write_inv_diag, (unknown, inv_diag, n, first, box, inside, shift))
+        unknown: Array, held: Array, inv_diag: Array, n: IntVector, first: IntVector, box: Box, inside: FloatVector,
+        shift: ti.f32,
+    ):  # fmt: skip
+        each_cell(n, _write_inv_diag, (unknown, held, inv_diag, n, first, box, inside, shift, has_held))
 
     @ti.kernel
     def compute_cut_inv_diag(open: Array, inv_diag: Array, n: IntVector):
@@ -374,6 +384,11 @@ def mean_kernels(loops):
     return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
 
 
+def renewed(vector, values: list[int]):
+    """``vector`` if it holds ``values``, else a new one: recorded launches keep theirs."""
+    return vector if list(vector) == values else int_vector(len(values))(*values)
+
+
 class PoissonLevel:
     """The operator on one grid: its size and ``inv_diag``, which without solids is all that A depends on.
 
@@ -392,7 +407,7 @@ class PoissonLevel:
         self._nothing = self._open = ti.ndarray(ti.f32, 1)
         self.coupling = Coupling()
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
-        self._kernels = setup_kernels(grid.loops)
+        self._kernels = setup_kernels(grid.loops, False)
 
     @property
     def open(self):
@@ -402,7 +417,7 @@ class PoissonLevel:
     def set_sides(self, sides: Sides, cut: bool) -> None:
         """Say which axes are periodic, and whether coefficients are to come."""
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
-        self.wrap = int_vector(self.grid.dim)(*wraps)
+        self.wrap = renewed(self.wrap, wraps)
         self._kept = self._kernels.Flags(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
         self.coupling = Coupling(cut, any(wraps))
         if cut and self._open is self._nothing:
@@ -447,15 +462,19 @@ class PoissonLevel:
         """Multiply the openness of the faces on each side of the box, flat as in ``Sides.box``."""
         self._kernels.scale_sides(self.open, self.n, self._kernels.Box(*factors))
 
-    def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float) -> None:
-        """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns."""
+    def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float, held=None) -> None:
+        """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns.
+
+        ``held``, an array over the grid, stands for ``sides.inside`` where it differs from cell to cell.
+        """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
         else:
             self.set_ghosts(self.unknown, self.wrap)
-            dim, kernels = self.grid.dim, self._kernels
+            dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)
+            held = self._nothing if held is None else held
             kernels.compute_inv_diag(
-                self.unknown, self.inv_diag, self.n, int_vector(dim)(*first), kernels.Box(*sides.box),
+                self.unknown, held, self.inv_diag, self.n, int_vector(dim)(*first), kernels.Box(*sides.box),
                 float_vector(dim)(*sides.inside), shift,
             )  # fmt: skip
         self.set_ghosts(self.inv_diag, self.wrap)

@@ -11,6 +11,7 @@ iteration that finds the tolerance met changes nothing any more. So the host may
 of iterations is exact all the same. (Hestenes, Stiefel 1952; Bridson, *Fluid Simulation*, ch. 5.)
 """
 
+import math
 from enum import Enum
 from typing import NamedTuple
 
@@ -36,6 +37,9 @@ _CYCLE = 1e-11
 
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
+
+_TINY = 1e-20
+"""|right-hand side|² below which products on the way to a solution may underflow."""
 
 _PATIENCE = 4
 """Looks without a better residual after which corrections have met the floor of f32; a single one may be worse."""
@@ -142,6 +146,11 @@ def _add_at(c, I, s, x: ti.template(), z: ti.template(), factor):
 
 
 @ti.func
+def _scale_by_at(c, I, s, x: ti.template(), factor):
+    x[c] = factor * x[c]
+
+
+@ti.func
 def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
     z[c] = r[c] * inv_diag[c]
 
@@ -231,11 +240,16 @@ def solver_kernels(loops, coupling):
             scalars[_RR] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
+    def scale(x: Array, n: IntVector, factor: ti.f32):
+        each_cell(n, _scale_by_at, (x, factor))
+
+    @ti.kernel
     def add_correction(x: Array, z: Array, n: IntVector, factor: ti.f32):
         each_cell(n, _add_at, (x, z, factor))
 
     return {
         "start": start,
+        "scale": scale,
         "add_correction": add_correction,
         "true_residual": true_residual,
         "precondition_by_diagonal": precondition_by_diagonal,
@@ -276,15 +290,15 @@ class EllipticSolver:
         self._sides: Sides | None = None
         self._singular = self._several = False
         self._count = 0
-        self._replay = {}
-        self._kept = self._balanced = None
+        self._replay, self._structure, self._vectors = {}, (), []
+        self._kept = self._balanced = self._magnified = None
 
     @property
     def inv_diag(self):
         """Reciprocal diagonal of the operator; positive exactly where it is solved for."""
         return self.level.inv_diag
 
-    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0) -> None:
+    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0, held=None) -> None:
         """Solve for the cells from integer position ``first`` upwards, with these sides.
 
         Args:
@@ -293,19 +307,26 @@ class EllipticSolver:
             mask: An array over the grid, positive where to solve; left out, everywhere from ``first``. Given one, the
                 set-up is always done afresh.
             offset: Where the mask begins in its array.
+            held: What places that are not solved for add to the diagonal of each cell beside them, where that is not
+                the same everywhere; left out, ``sides.inside``.
         """
         self.grid.require_runtime()
         if mask is None and (first, sides) == self._problem:
             return
+        self.mark(first, sides, mask, offset)
+        self.level.set_diagonal(sides, first, sides.shift, held)
+        definite = sides.shift != 0 or any(sides.box)
+        self._finish_setup(sides, singular=not definite, look_for_pockets=mask is not None and sides.shift == 0)
+        self._problem = (first, sides) if mask is None else None
+
+    def mark(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0) -> None:
+        """Only mark what is solved for, in ``level.unknown``; ``setup`` does this too."""
         self.level.set_sides(sides, cut=False)
         if mask is None:
             self.level.mark_box(first)
         else:
             self.level.mark_positive(mask, first, offset)
-        self.level.set_diagonal(sides, first, sides.shift)
-        held = sides.shift != 0 or any(sides.box)
-        self._finish_setup(sides, singular=not held, look_for_pockets=mask is not None and sides.shift == 0)
-        self._problem = (first, sides) if mask is None else None
+        self.level.set_ghosts(self.level.unknown, self.level.wrap)
 
     def setup_open(self, open, sides: Sides) -> None:
         """Solve for all cells that have a face open, with coefficients: the pressure around solids.
@@ -326,7 +347,6 @@ class EllipticSolver:
         self._problem = None
 
     def _finish_setup(self, sides: Sides, singular: bool, look_for_pockets: bool) -> None:
-        self._replay.clear()
         if self.multigrid:
             self.multigrid.coarsen(sides)
         self._sides = sides
@@ -337,8 +357,15 @@ class EllipticSolver:
             self._pockets.find(self._r)
             singular, self._several = self._pockets.singular, self._pockets.several
         self._singular = singular
+        vectors = [self.level.wrap]
         if self.multigrid:
             self.multigrid.set_singular(singular or (self._several and not self._pockets.held))
+            vectors += [vector for level in self.multigrid.levels for vector in (level.wrap, level.across)]
+        # What was recorded stands as long as it names the same vectors; the lists of several pockets are new each time.
+        structure = (self.level.coupling, singular, *map(id, vectors))
+        if self._several or structure != self._structure:
+            self._replay.clear()
+        self._structure, self._vectors = structure, vectors
 
     @property
     def pockets(self) -> int:
@@ -419,10 +446,26 @@ class EllipticSolver:
         self._kernels.start(
             out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance
         )
+        square = float(self._look()[_NORM])
+        if 0 < square < _TINY:
+            factor = 2.0 ** -round(0.5 * math.log2(square))
+            result = self._solve_magnified(rhs, out, factor, tolerance, max_iterations)
+            return result._replace(removed_mean=mean) if self._several else result
         solve = self._accelerate if self._accelerated else self._correct
         look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
         result = solve(rhs, out, max_iterations, look_every)
         return result._replace(removed_mean=mean) if self._several else result
+
+    def _solve_magnified(self, rhs, out, factor: float, tolerance: float, max_iterations: int) -> SolveResult:
+        """Solve for so small a right-hand side that its squares would leave the range of f32: first make it larger."""
+        if self._magnified is None:
+            self._magnified = self.grid.array()
+        self._magnified.copy_from(rhs)
+        self._kernels.scale(self._magnified, self.n, factor)
+        self._kernels.scale(out, self.n, factor)
+        result = self.solve(self._magnified, out, tolerance=tolerance, max_iterations=max_iterations)
+        self._kernels.scale(out, self.n, 1.0 / factor)
+        return result._replace(removed_mean=result.removed_mean / factor)
 
     def _balance(self, rhs):
         """The right-hand side without the mean of each pocket; the square of what was taken out, and the largest mean."""
