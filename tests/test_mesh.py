@@ -59,7 +59,8 @@ def test_a_scene_names_a_file_beside_it(tmp_path, suffix):
     # and a face there may count as a sliver, and be closed, on one side only.
     mesh, sphere = (s.grid.to_numpy(s.solids.open) for s in (simulation, exact))
     assert np.abs(mesh - sphere).mean() < 0.003
-    mesh, sphere = (s.to_numpy("velocity") for s in (simulation, exact))
+    wide = np.minimum(mesh, sphere) > 0.2  # through slivers the fluid may do what it likes
+    mesh, sphere = (np.where(wide, s.to_numpy("velocity"), 0) for s in (simulation, exact))
     assert np.linalg.norm(mesh - sphere) < 0.06 * np.linalg.norm(sphere)
     assert np.abs(sphere).max() > 0.3
 

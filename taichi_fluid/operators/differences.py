@@ -11,7 +11,7 @@ def _kept_apart(difference, c):
     It would subtract 2·dim times the middle from the sum of the neighbours, which for a constant is not 0 but rounding.
     The bits are combined with the sign of an index, which is 0, but only a reader knows.
     """
-    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (c >> 31), ti.f32)
+    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (ti.cast(c, ti.i32) >> 31), ti.f32)
 
 
 @ti.func

@@ -125,11 +125,13 @@ def _curvature_at(
     c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
 ):
     """Write A d and return d · A d. Rounding here is that of a correction; the true residual sees what it does."""
-    value = d[c] * ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = d[c] / inv_diag[c] - neighbour_sum(d, inv_diag, open, c, s, n, cut)
+    inv, here = inv_diag[c], d[c]
+    total = neighbour_sum(d, inv_diag, open, c, s, n, cut)
+    value = here / inv - total
+    if inv == 0:
+        value = ti.f32(0.0)
     a_d[c] = value
-    return value * d[c]
+    return value * here
 
 
 @ti.func
