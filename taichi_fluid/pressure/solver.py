@@ -88,12 +88,11 @@ def _residual_at(
     c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), r: ti.template(), n,
     mean, shift, cut: ti.template(),
 ):  # fmt: skip
-    """Write the residual and return its square."""
+    """Write the residual."""
     value = rhs[c] * ti.f32(0.0)
     if inv_diag[c] > 0:
         value = rhs[c] - mean - apply_at(x, inv_diag, open, c, s, n, shift, cut)
     r[c] = value
-    return value * value
 
 
 @ti.func
@@ -111,6 +110,11 @@ def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
 
 
 @ti.func
+def _square_at(c, I, s, a: ti.template()):
+    return a[c] * a[c]
+
+
+@ti.func
 def _product_at(c, I, s, a: ti.template(), b: ti.template()):
     return a[c] * b[c]
 
@@ -121,25 +125,21 @@ def _direction_at(c, I, s, z: ti.template(), d: ti.template(), beta):
 
 
 @ti.func
-def _curvature_at(
+def _write_product_at(
     c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
 ):
-    """Write A d and return d · A d. Rounding here is that of a correction; the true residual sees what it does."""
-    inv, here = inv_diag[c], d[c]
-    total = neighbour_sum(d, inv_diag, open, c, s, n, cut)
-    value = here / inv - total
+    """Write A d. Rounding here is that of a correction; the true residual sees what it does."""
+    inv = inv_diag[c]
+    value = d[c] / inv - neighbour_sum(d, inv_diag, open, c, s, n, cut)
     if inv == 0:
         value = ti.f32(0.0)
     a_d[c] = value
-    return value * here
 
 
 @ti.func
 def _advance_at(c, I, s, x: ti.template(), r: ti.template(), d: ti.template(), a_d: ti.template(), alpha):
     x[c] = x[c] + alpha * d[c]
-    value = r[c] - alpha * a_d[c]
-    r[c] = value
-    return value * value
+    r[c] = r[c] - alpha * a_d[c]
 
 
 @ti.func
@@ -198,9 +198,8 @@ def solver_kernels(loops, coupling):
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
-        reduce_cells(
-            n, partials, ti.f32(0.0), add, _residual_at, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, cut)
-        )
+        each_cell(n, _residual_at, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, cut))
+        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (r,))
         for _ in range(1):
             square = reduced(partials, ti.f32(0.0), add)
             scalars[_RR] = square
@@ -229,7 +228,9 @@ def solver_kernels(loops, coupling):
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
-        reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (d, a_d, inv_diag, open, n, cut))
+        # Loops that write and loops that sum are kept apart: together they take longer than one after the other.
+        each_cell(n, _write_product_at, (d, a_d, inv_diag, open, n, cut))
+        reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (d, a_d))
         for _ in range(1):
             curvature = reduced(partials, ti.f32(0.0), add)
             alpha = ti.f32(0.0)
@@ -237,7 +238,8 @@ def solver_kernels(loops, coupling):
                 alpha = scalars[_RZ] / curvature
                 scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
             scalars[_ALPHA] = alpha
-        reduce_cells(n, partials, ti.f32(0.0), add, _advance_at, (x, r, d, a_d, scalars[_ALPHA]))
+        each_cell(n, _advance_at, (x, r, d, a_d, scalars[_ALPHA]))
+        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (r,))
         for _ in range(1):
             scalars[_RR] = reduced(partials, ti.f32(0.0), add)
 
