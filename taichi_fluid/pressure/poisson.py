@@ -338,9 +338,9 @@ def setup_kernels(loops, has_held):
 @ti.func
 def unknown_value_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
     """The value where it is solved for, else 0."""
-    value = x[c] * ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = x[c]
+    value = x[c]
+    if inv_diag[c] == 0:
+        value = ti.f32(0.0)
     return value
 
 

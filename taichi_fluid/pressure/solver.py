@@ -89,17 +89,17 @@ def _residual_at(
     mean, shift, cut: ti.template(),
 ):  # fmt: skip
     """Write the residual."""
-    value = rhs[c] * ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = rhs[c] - mean - apply_at(x, inv_diag, open, c, s, n, shift, cut)
+    value = rhs[c] - mean - apply_at(x, inv_diag, open, c, s, n, shift, cut)
+    if inv_diag[c] == 0:
+        value = ti.f32(0.0)
     r[c] = value
 
 
 @ti.func
 def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mean):
-    value = rhs[c] * ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = rhs[c] - mean
+    value = rhs[c] - mean
+    if inv_diag[c] == 0:
+        value = ti.f32(0.0)
     return value * value
 
 
