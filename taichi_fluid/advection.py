@@ -165,7 +165,8 @@ def _place(I, axis: ti.template()):
 
 @ti.func
 def _write_departure(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n, lower, upper, period, step,
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n,
+    lower, upper, period, step,
     course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
@@ -300,8 +301,8 @@ def trace_kernels(loops, course):
 
     @ti.kernel
     def trace_back(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector, lower: FloatVector,
-        upper: FloatVector, period: FloatVector, step: ti.f32,
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
+        lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_cell(
             n, _write_departure,
@@ -315,7 +316,8 @@ def trace_kernels(loops, course):
     ):  # fmt: skip
         each_cell(
             n, _write_departure_and_arrival,
-            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course, mean_velocity),
+            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course,
+             mean_velocity),
         )  # fmt: skip
 
     return {"trace_back": trace_back, "trace_both_ways": trace_both_ways}

@@ -12,7 +12,7 @@ from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 SCALAR = -1
 """In place of a component: a quantity at cell centres."""
 
-# What becomes of the faces on a side, as the kernel knows it: they are given, follow the inside, or are left alone.
+# What becomes of the faces on a side, as the kernel knows it: given, following the inside, left alone, or periodic.
 _GIVEN, _FOLLOWS, _LEFT, _WRAPS = range(4)
 
 

@@ -46,7 +46,7 @@ def _hold_at(distance: ti.template(), c, neighbour, s, component: ti.template())
 @ti.func
 def _write_beside_solids(
     c, I, s, a: ti.template(), offset, unknown: ti.template(), distance: ti.template(), owner: ti.template(),
-    motions: ti.template(), held: ti.template(), out: ti.template(), n, first, component: ti.template(),
+    motions: ti.template(), held: ti.template(), out: ti.template(), n, first, wrap, component: ti.template(),
 ):  # fmt: skip
     """The Laplacian where solids hold a velocity component, and what they add to the diagonal.
 
@@ -58,15 +58,19 @@ def _write_beside_solids(
             for side in ti.static((-1, 1)):
                 neighbour = c + side * s[axis]
                 weight = ti.f32(1.0)
-                beyond = I[axis] == (n[axis] if ti.static(side == 1) else first[axis])
+                at_end = I[axis] == (n[axis] if ti.static(side == 1) else first[axis])
+                beyond = at_end and wrap[axis] == 0
+                place = neighbour
+                if at_end and wrap[axis] == 1:
+                    place = c - side * (n[axis] - 1) * s[axis]
                 if unknown[neighbour] == 0 and not beyond:
                     weight = ti.f32(0.0)
                     if ti.static(component >= 0):
                         slipping = ti.f32(0.0)
                         if ti.static(axis != component):
-                            slipping = slips_at(distance, owner, motions, neighbour, s, component)
+                            slipping = slips_at(distance, owner, motions, place, s, component)
                         if slipping == 0:
-                            weight = _hold_at(distance, c, neighbour, s, component)
+                            weight = _hold_at(distance, c, place, s, component)
                     total += weight
                 value += weight * (a[offset + neighbour] - a[offset + c])
     out[c] = value
@@ -100,10 +104,11 @@ def beside_solids_kernels(loops, component):
     @ti.kernel
     def compute_beside_solids(
         a: Array, unknown: Array, distance: Array, owner: Array, motions: Array, held: Array, out: Array, n: IntVector,
-        offset: ti.i32, first: IntVector,
+        offset: ti.i32, first: IntVector, wrap: IntVector,
     ):  # fmt: skip
         each_cell(
-            n, _write_beside_solids, (a, offset, unknown, distance, owner, motions, held, out, n, first, component)
+            n, _write_beside_solids,
+            (a, offset, unknown, distance, owner, motions, held, out, n, first, wrap, component),
         )  # fmt: skip
 
     return {"compute_beside_solids": compute_beside_solids}
@@ -172,17 +177,9 @@ class Diffusion:
             solver.mark(first, sides, mask, begin)
             kernels = beside_solids_kernels(grid.loops, component)
             kernels.compute_beside_solids(
-                a,
-                solver.level.unknown,
-                solids.distance,
-                solids.owner,
-                solids.motions,
-                self._change,
-                self._rhs,
-                grid.n,
-                offset,
-                where,
-            )
+                a, solver.level.unknown, solids.distance, solids.owner, solids.motions, self._change, self._rhs, grid.n,
+                offset, where, solver.level.wrap,
+            )  # fmt: skip
             solver.setup(first, sides, mask, begin, held=self._change)
         self._change.fill(0.0)
         result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)

@@ -121,9 +121,11 @@ def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> Sampled
     triangles = np.asarray(triangles, dtype=np.float64)
     if triangles.ndim != 3 or triangles.shape[1:] != (3, 3) or not len(triangles):
         raise MeshError(f"triangles have shape {triangles.shape}; it must be (count, 3, 3)")
-    if not (size > 0 and points >= 4):
+    if not (0 < size < math.inf and points >= 4):
         raise MeshError(f"size is {size} and points is {points}; size must be positive, points at least 4")
     low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+    if not 0 < float((high - low).max()) < math.inf:
+        raise MeshError(f"the triangles reach from {low.tolist()} to {high.tolist()}; a mesh has an extent")
     scale = size / float((high - low).max())
     triangles = (triangles - 0.5 * (low + high)) * scale
     half = 0.5 * (high - low) * scale
@@ -136,4 +138,9 @@ def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> Sampled
     mesh_kernels(loop_shape(3)).measure(
         device, len(triangles), values, int_vector(3)(*shape), float_vector(3)(*origin), spacing
     )
-    return SampledDistance(values.to_numpy().reshape(shape), origin, spacing)
+    distances = values.to_numpy().reshape(shape)
+    if not distances.min() < 0:
+        raise MeshError(
+            f"the mesh has no inside at {points} points along its longest edge: close it, or sample it finer"
+        )
+    return SampledDistance(distances, origin, spacing)

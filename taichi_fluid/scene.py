@@ -423,12 +423,17 @@ class Scene(_Config):
             if isinstance(solid, MeshSolid):
                 if self.dim != 3:
                     raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
-                if not Path(solid.file).is_file():
+                if not _is_file(solid.file):
                     raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
                 if importlib.util.find_spec("trimesh") is None:
                     raise ValueError(
                         f"solids[{i}].shape is 'mesh', which needs trimesh: pip install 'taichi-fluid[mesh]'"
                     )
+            if isinstance(solid, BoxSolid) and 2 * solid.rounding > min(solid.size):
+                raise ValueError(
+                    f"solids[{i}].rounding is {solid.rounding:g} m; it is at most half of the shortest edge, "
+                    f"{0.5 * min(solid.size):g} m"
+                )
             if solid.end is not None and solid.end <= solid.begin:
                 raise ValueError(f"solids[{i}].end is {solid.end:g} s; it must be after begin, {solid.begin:g} s")
         for where, vector in vectors.items():
@@ -505,6 +510,13 @@ class Scene(_Config):
         return Scene.from_dict(values)
 
 
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _index(node: list, part: str, key: str) -> int:
     if part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < len(node):
         return int(part)
@@ -565,7 +577,7 @@ def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     if kind == "extra_forbidden":
         return _unknown(path[:-1], path[-1], values, where)
-    if kind == "missing" and path[:2] != ["domain", "boundaries"]:
+    if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
         return f"{where} is missing: it has no default."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         *shapes, last = map(repr, SOLIDS if path[0] == "solids" else SOURCES)

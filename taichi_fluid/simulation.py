@@ -62,8 +62,8 @@ class Simulation:
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step: solids (where there are any), advect, sources, forces, diffuse, project. The velocity that carries is the projected one of
-            the step before, so that it neither compresses nor thins out what it carries.
+        stages: The step: solids (where there are any), advect, sources, forces, diffuse, project. The velocity that
+            carries is the projected one of the step before, so that it neither compresses nor thins out what it carries.
         time: Simulated seconds.
         steps: Number of steps made.
 
@@ -150,7 +150,9 @@ class Simulation:
                 self.solids.extend_scalar(quantity.current, offset)
             if self.solids.update(self.time + dt):
                 self._projection.update()
-        self.solids.extend_velocity(self.state.velocity.current)
+        if self.solids.slips:
+            self.solids.extend_velocity(self.state.velocity.current)
+            self.walls.fill_velocity(self.state.velocity.current, keep=True)
 
     def _advect(self, dt: float) -> None:
         velocity = self.state.velocity

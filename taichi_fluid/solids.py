@@ -5,9 +5,10 @@ corners of a face follows the part of it that is open. A face that is closed car
 one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009; Batty, Bertails, Bridson 2007.)
 """
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -71,6 +72,23 @@ class Motion:
     period: float = 1.0
     angular_velocity: tuple[float, ...] = ()
 
+    def __post_init__(self):
+        turn = self.angular_velocity
+        numbers = (turn,) if isinstance(turn, (int, float)) else tuple(map(float, turn))
+        object.__setattr__(self, "angular_velocity", numbers)
+        for name in ("pivot", "velocity", "swing"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        dim = len(self.pivot)
+        if dim not in (2, 3):
+            raise ValueError(f"pivot is {self.pivot}; it has two or three coordinates")
+        for name in ("velocity", "swing"):
+            if len(getattr(self, name)) not in (0, dim):
+                raise ValueError(f"{name} is {getattr(self, name)}; it has {dim} coordinates, as pivot has")
+        if len(numbers) not in (0, 1 if dim == 2 else 3):
+            raise ValueError(f"angular_velocity is {numbers}; it is one number in 2D, three in 3D")
+        if not self.period > 0:
+            raise ValueError(f"period is {self.period}; it must be a positive number of seconds")
+
     def at(self, time: float) -> Pose:
         """The pose at ``time``, s."""
         dim, omega = len(self.pivot), 2.0 * math.pi / self.period
@@ -124,12 +142,34 @@ class Solid:
     begin: float = 0.0
     end: float = math.inf
 
+    def __post_init__(self):
+        for name in ("a", "b"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        if isinstance(self.shape, str):
+            if self.shape not in SHAPES:
+                raise ValueError(
+                    f"shape is {self.shape!r}; it is one of {', '.join(SHAPES)}, a ti.func or a SampledDistance"
+                )
+            if self.shape != "sphere" and len(self.b) != len(self.a):
+                raise ValueError(f"b is {self.b}; a {self.shape} needs {len(self.a)} coordinates there, as a has")
+            if not self.radius >= 0:
+                raise ValueError(f"radius is {self.radius}; it must be a number of metres, 0 or more")
+
+    def require(self, dim: int, name: str) -> None:
+        """Raise ValueError if this solid does not fit a grid of ``dim`` axes; ``name`` is what to call it."""
+        if isinstance(self.shape, str) and len(self.a) != dim:
+            raise ValueError(f"{name}.a is {self.a}; it has {dim} coordinates on a grid of {dim} axes")
+        if isinstance(self.shape, SampledDistance):
+            shape = self.shape.values.shape
+            if len(shape) != dim or min(shape) < 2:
+                raise ValueError(f"{name}.shape has values of shape {shape}; it has {dim} axes of two points or more")
+
     def present(self, time: float) -> bool:
         """Whether it is there at ``time``."""
         return self.begin <= time < self.end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledDistance:
     """A signed distance given by its values on a lattice, as ``mesh.sample_mesh`` makes one.
 
@@ -142,20 +182,13 @@ class SampledDistance:
     values: np.ndarray
     origin: tuple[float, ...]
     spacing: float
-    _arrays: dict = field(default_factory=dict, repr=False, compare=False)
 
-    def __hash__(self):
-        return id(self)
-
-    def array(self, grid: Grid):
-        """The values on the device, uploaded once for a runtime."""
-        key = id(grid._runtime)
-        if key not in self._arrays:
-            self._arrays.clear()
-            values = np.ascontiguousarray(self.values, dtype=np.float32).ravel()
-            self._arrays[key] = ti.ndarray(ti.f32, len(values))
-            self._arrays[key].from_numpy(values)
-        return self._arrays[key]
+    def upload(self):
+        """The values as an array on the device."""
+        values = np.ascontiguousarray(self.values, dtype=np.float32).ravel()
+        array = ti.ndarray(ti.f32, len(values))
+        array.from_numpy(values)
+        return array
 
 
 @ti.func
@@ -186,21 +219,11 @@ def _node_place(I, origin, dx):
 
 
 @ti.func
-def _body_place(x, pivot, rotation, period):
-    """``x`` relative to the pivot, in the solid's own axes; across a periodic side the nearest of its images counts."""
-    r = x - pivot
-    for axis in ti.static(range(x.n)):
-        if period[axis] > 0:
-            r[axis] -= period[axis] * ti.round(r[axis] / period[axis])
-    return rotation.transpose() @ r
-
-
-@ti.func
 def _write_nearest(
-    c, I, s, distance: ti.template(), owner: ti.template(), index, origin, dx, pivot, rotation, period, a, b, radius,
+    c, I, s, distance: ti.template(), owner: ti.template(), index, origin, dx, pivot, rotation, a, b, radius,
     table: ti.template(), size, inv_spacing, shape: ti.template(), kind: ti.template(),
 ):  # fmt: skip
-    x = _body_place(_node_place(I, origin, dx), pivot, rotation, period)
+    x = rotation.transpose() @ (_node_place(I, origin, dx) - pivot)
     d = ti.f32(0.0)
     if ti.static(kind == "named"):
         d = shape(x, a, b, radius)
@@ -254,9 +277,7 @@ def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels
         if inside == 1:
             part = ti.f32(1.0)
             if ti.static(voxels):
-                if I[axis] <= n[axis] and distance[c] < 0:
-                    part = ti.f32(0.0)
-                if I[axis] > 1 and distance[c - s[axis]] < 0:
+                if distance[c] < 0 or distance[c - s[axis]] < 0:
                     part = ti.f32(0.0)
             else:
                 part = _open_part_at(distance, c, s, axis)
@@ -367,7 +388,7 @@ def _solid_speed_at(
 ):
     speed = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
-        if open[c + axis * s[0] * (n[0] + 2)] == 0:
+        if open[c + axis * s[0] * (n[0] + 2)] < 1:
             speed = ti.max(speed, ti.abs(solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)))
     return speed
 
@@ -440,13 +461,12 @@ def shape_kernels(loops, shape, kind):
     @ti.kernel
     def rasterize(
         distance: Array, owner: Array, n: IntVector, index: ti.i32, origin: FloatVector, dx: ti.f32,
-        pivot: FloatVector, rotation: Rotation, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
+        pivot: FloatVector, rotation: Rotation, a: FloatVector, b: FloatVector, radius: ti.f32,
         table: Array, size: IntVector, inv_spacing: ti.f32,
     ):  # fmt: skip
         each_cell_in(
-            n * 0 + 1, n + 2, n, _write_nearest,
-            (distance, owner, index, origin, dx, pivot, rotation, period, a, b, radius, table, size, inv_spacing,
-             shape, kind),
+            n * 0, n + 2, n, _write_nearest,
+            (distance, owner, index, origin, dx, pivot, rotation, a, b, radius, table, size, inv_spacing, shape, kind),
         )  # fmt: skip
 
     return {"rasterize": rasterize, "Rotation": Rotation}
@@ -532,7 +552,8 @@ class Solids:
         owner: Which solid that is.
         open: How far the lower face of each cell along each axis is open, 0 to 1; sides of the box do not count.
         fluid: 1 where a cell has any face open.
-        fastest: Largest velocity component of any closed face, m/s.
+        fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
+        images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
 
     Args:
         grid: The grid.
@@ -547,11 +568,16 @@ class Solids:
         self.distance, self.owner, self.fluid = (grid.array() for _ in range(3))
         self.open = grid.array(grid.dim)
         self._centres = (grid.array(), grid.array()) if self.faces is Faces.VOXELS else ()
-        self._motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids), 1))
+        for index, solid in enumerate(self.solids):
+            solid.require(grid.dim, f"solids[{index}]")
+        shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
+        self._shifts = list(itertools.product(*shifts))
+        self.images = len(self._shifts)
+        self._motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids) * self.images, 1))
         self._nothing = ti.ndarray(ti.f32, 1)
         self._kernels = solid_kernels(grid.loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
-        self._periods = [size if p else 0.0 for size, p in zip(grid.size, walls.periodic, strict=True)]
+        self._tables = {}
         self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
@@ -564,14 +590,15 @@ class Solids:
             return False
         self._seen = present
         grid, kernels, n = self.grid, self._kernels, self.grid.n
-        rows = np.zeros((max(len(self.solids), 1), _ROW), dtype=np.float32)
+        rows = np.zeros((max(len(self.solids) * self.images, 1), _ROW), dtype=np.float32)
         samples = [(self.distance, self.owner, 0.0)]
         if self.faces is Faces.VOXELS:
             samples.append((*self._centres, 0.5 * grid.dx))
         for distance, owner, shift in samples:
             kernels.clear(distance, owner, n)
-            for index in present:
-                rows[index] = self._rasterize(index, time, distance, owner, shift)
+            for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
+                row = index * self.images + image
+                rows[row] = self._rasterize(index, row, self._seen_from_box(index, time, away), distance, owner, shift)
         self._motions.from_numpy(rows.ravel())
         kernels.compute_open(samples[-1][0], self.open, n)
         wrap = int_vector(grid.dim)(*map(int, self.walls.periodic))
@@ -593,15 +620,30 @@ class Solids:
         motion = self.solids[index].motion
         return motion is not None and motion.moves
 
+    def _table(self, index: int):
+        """The values of a sampled distance, uploaded once."""
+        if index not in self._tables:
+            self._tables[index] = self.solids[index].shape.upload()
+        return self._tables[index]
+
     def _pose(self, index: int, time: float) -> Pose:
         solid, dim = self.solids[index], self.grid.dim
         motion = solid.motion or Motion(solid.a or (0.0,) * dim)
         return motion.at(time)
 
-    def _rasterize(self, index: int, time: float, distance, owner, shift: float) -> list[float]:
-        """Let one solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
+    def _seen_from_box(self, index: int, time: float, away: Sequence[float]) -> Pose:
+        """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
+        pose, pivot = self._pose(index, time), []
+        for x, low, size, p, shift in zip(
+            pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True
+        ):
+            pivot.append((low + (x - low) % size if p else x) + shift)
+        return pose._replace(pivot=tuple(pivot))
+
+    def _rasterize(self, index: int, row: int, pose: Pose, distance, owner, shift: float) -> list[float]:
+        """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
         solid, grid, dim = self.solids[index], self.grid, self.grid.dim
-        start, pose = self._pose(index, 0.0), self._pose(index, time)
+        start = self._pose(index, 0.0)
         vector, ints = float_vector(dim), int_vector(dim)
         a, b = vector(*(0.0,) * dim), vector(*(0.0,) * dim)
         table, size, inv_spacing = self._nothing, ints(*(1,) * dim), 0.0
@@ -613,13 +655,13 @@ class Solids:
         elif isinstance(solid.shape, SampledDistance):
             kind, shape = "sampled", None
             a, inv_spacing = vector(*solid.shape.origin), 1.0 / solid.shape.spacing
-            table, size = solid.shape.array(grid), ints(*solid.shape.values.shape)
+            table, size = self._table(index), ints(*solid.shape.values.shape)
         else:
             kind, shape = "own", solid.shape
         kernels = shape_kernels(grid.loops, shape, kind)
         kernels.rasterize(
-            distance, owner, grid.n, index, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
-            kernels.Rotation(pose.rotation.tolist()), vector(*self._periods), a, b, solid.radius, table, size,
+            distance, owner, grid.n, row, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
+            kernels.Rotation(pose.rotation.tolist()), a, b, solid.radius, table, size,
             inv_spacing,
         )  # fmt: skip
         pad = (0.0,) * (3 - dim)

@@ -1,9 +1,10 @@
 """Geometric multigrid: a V-cycle, which solves by itself and serves as a symmetric preconditioner.
 
 Cells are coarsened by two per axis at every level, an odd axis rounding to the nearer extent, so any size works.
-Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for and those behind a closed
-face; restriction is its transpose. The smoother is red-black Gauss-Seidel, red then black on the way down, black then red on the way up: with
-the transposed transfers and that order the cycle is a symmetric operator, which conjugate gradients needs.
+Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for and those
+behind a closed face; restriction is its transpose. The smoother is red-black Gauss-Seidel, red then black on the way
+down, black then red on the way up: with the transposed transfers and that order the cycle is a symmetric operator, which
+conjugate gradients needs.
 
 Two facts save half of the memory traffic. After a sweep that ends with black every black residual is 0, so only red
 residuals are computed and gathered. And the way up begins with black, which overwrites whatever prolongation put
@@ -327,7 +328,7 @@ class Level(PoissonLevel):
 
 
 class Multigrid:
-    """A V-cycle for one grid. ``setup`` tells it the problem; ``record`` writes one cycle into a launch graph.
+    """A V-cycle for one grid. ``coarsen`` makes its levels from the finest; ``record`` launches one cycle.
 
     Args:
         grid: The finest grid.
@@ -374,9 +375,9 @@ class Multigrid:
                 level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
 
     def record(self, launch, rhs, solution, residual) -> None:
-        """Launch ``solution = M rhs``, one V-cycle from zero, by ``launch(kernel, *args)``, a graph recorder's or one's own.
+        """Launch ``solution = M rhs``, one V-cycle from zero, by ``launch(kernel, *args)``.
 
-        ``residual`` is scratch. All three are finest arrays.
+        ``launch`` is a graph recorder's, or runs the kernel. ``residual`` is scratch. All three are finest arrays.
         """
         self._record_level(launch, 0, rhs, solution, residual)
 

@@ -1,8 +1,8 @@
 """Pockets: the regions of fluid that are connected with each other and with nothing else.
 
 In each one that no side holds a value for, the pressure is free up to a constant of its own, and what flows in must
-flow out. Found by union-find on the device (Shiloach and Vishkin 1982): every cell points at the lowest index it knows of in
-its region, roots are hooked under lower roots of their neighbours, pointers are halved, until nothing changes.
+flow out. Found by union-find on the device (Shiloach and Vishkin 1982): every cell points at the lowest index it knows
+of in its region, roots are hooked under lower roots of their neighbours, pointers are halved, until nothing changes.
 """
 
 import numpy as np

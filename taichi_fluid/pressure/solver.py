@@ -366,7 +366,7 @@ class EllipticSolver:
             self.multigrid.set_singular(singular or (self._several and not self._pockets.held))
             vectors += [vector for level in self.multigrid.levels for vector in (level.wrap, level.across)]
         # What was recorded stands as long as it names the same vectors; the lists of several pockets are new each time.
-        structure = (self.level.coupling, singular, *map(id, vectors))
+        structure = (self.level.coupling, singular, self._several, *map(id, vectors))
         if self._several or structure != self._structure:
             self._replay.clear()
         self._structure, self._vectors = structure, vectors

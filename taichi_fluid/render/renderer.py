@@ -68,7 +68,8 @@ class Renderer:
         assert optics is not None and solids is not None
         if self._colours is None:
             own = [solid.colour for solid in simulation.scene.solids]
-            self._colours = colour_table([*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))])
+            each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
+            self._colours = colour_table([colour for colour in each for _ in range(solids.images)])
         sun = [look.light_strength * channel for channel in look.light]
         return Surfaces(solids, self._colours, optics.light, optics.light_grid.n, sun, look.ambient, direction)
 

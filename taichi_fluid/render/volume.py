@@ -175,7 +175,8 @@ def render_volume(
     point, colour = float_vector(3), float_vector(3)
     eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
     volume_kernels(grid.loops, surfaces is not None).march(
-        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*eye),
+        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
+        image.width, image.height, point(*eye),
         point(*view.forward), point(*view.right), point(*view.up),
         colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip
@@ -197,6 +198,7 @@ def render_slab(
     corner, cells_per_pixel = fit_plane(grid.shape, image)
     point, colour = float_vector(2), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).slab(
-        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, SLAB * grid.size[1], image.width, image.height,
+        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
+        SLAB * grid.size[1], image.width, image.height,
         point(*(0.5 + c for c in corner)), cells_per_pixel, colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip

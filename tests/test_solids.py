@@ -1,0 +1,154 @@
+"""Solids in a simulation: seams of periodic boxes, lids that open, images, speeds, and misuse by a caller."""
+
+import numpy as np
+import pytest
+from scenes_for_tests import scene, set_state
+
+from taichi_fluid._ti import ti
+from taichi_fluid.boundary import Walls
+from taichi_fluid.grid import Grid
+from taichi_fluid.pressure.solver import Status
+from taichi_fluid.simulation import Simulation
+from taichi_fluid.solids import Motion, SampledDistance, Solid, Solids
+
+N = 16
+
+
+def shifted_flow(shift, faces="fractions", fluid=None, spin=0.0, slip=False, steps=5):
+    """A flow past a box solid in a periodic box, everything ``shift`` cells along x; moved back again."""
+    centre = ((0.5 + shift / N) % 1.0, 0.5)
+    motion = Motion(centre, angular_velocity=(spin,)) if spin else None
+    config = scene((N, N), 1 / N, fluid, {"faces": faces, "tolerance": 1e-6}, boundaries="periodic")
+    solid = Solid("box", a=centre, b=(0.125, 0.1875), motion=motion, slip=slip)
+    simulation = Simulation(config, solids=[solid])
+    middles = (np.arange(N) + 0.5 - shift) / N
+    u = np.ones((N + 1, N)) if not spin else np.zeros((N + 1, N))
+    v = np.sin(2 * np.pi * middles)[:, None] * np.ones(N + 1) * (not spin)
+    smoke = (2 + np.cos(2 * np.pi * middles))[:, None] * np.ones(N)
+    set_state(simulation, [u, v], smoke=smoke)
+    for _ in range(steps):
+        simulation.step(0.02)
+    moved = [np.roll(simulation.to_numpy(name), -shift, axis=-2) for name in ("velocity", "smoke")]
+    return *moved, simulation.diagnostics.integral(simulation.state.carried["smoke"].current)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"faces": "voxels"},
+        {"fluid": {"viscosity": 0.02}},
+        {"fluid": {"smoke_diffusion": 0.02}},
+        {"fluid": {"viscosity": 0.02}, "slip": True},
+        {"slip": True},
+        {"spin": 2.0},
+        {"spin": 2.0, "faces": "voxels", "fluid": {"viscosity": 0.02}},
+    ],
+    ids=str,
+)
+def test_a_periodic_flow_does_not_know_where_its_box_begins(options):
+    velocity, smoke, mass = shifted_flow(0, **options)
+    assert np.abs(velocity).max() > 0.2
+    for shift in (6, 8, 9):  # the solid before, across and behind the seam
+        there, smoke_there, mass_there = shifted_flow(shift, **options)
+        # The same operations but for places in metres: rounding, through five solves to 1e-6.
+        assert np.abs(there - velocity).max() < 1e-4
+        assert np.abs(smoke_there - smoke).max() < 1e-4
+        assert mass_there == pytest.approx(mass, rel=1e-5)
+
+
+def test_friction_at_a_seam_is_friction():
+    """Steady flow along a solid that lies across the seam: bounded as it is anywhere else."""
+    speeds = []
+    for x in (0.5, 0.875, 1.0):
+        config = scene((N, N), 1 / N, {"viscosity": 1.0, "body_force": [0.0, 1.0]}, {"dt": 0.05}, boundaries="periodic")
+        wall = {"shape": "box", "center": [x, 0.5], "size": [0.25, 3.0]}
+        simulation = Simulation(config.with_values({"solids": [wall]}))
+        for _ in range(40):
+            simulation.step()
+        speeds.append(simulation.check())
+    # A channel 0.75 m wide: G w² / (8 nu) = 0.0703, and G dx² / (8 nu) = 0.0005 more for its middle faces.
+    assert speeds == pytest.approx([0.0703] * 3, rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["multigrid-cg", "multigrid", "cg"])
+def test_a_lid_that_opens_opens(method):
+    """A sealed chamber in a box with an open side; when its lid is gone, the pressure is again one problem."""
+    walls = [
+        {"shape": "box", "center": [0.3, 0.5], "size": [0.1, 0.5]},
+        {"shape": "box", "center": [0.7, 0.5], "size": [0.1, 0.5]},
+        {"shape": "box", "center": [0.5, 0.3], "size": [0.5, 0.1]},
+        {"shape": "box", "center": [0.5, 0.7], "size": [0.5, 0.1], "end": 0.1},
+    ]
+    config = scene(
+        (20, 20), 0.05, {}, {"dt": 0.03, "pressure": method, "max_iterations": 400},
+        [{"shape": "sphere", "center": [0.5, 0.45], "radius": 0.08, "smoke": 2.0, "temperature": 300.0}],
+        boundaries=[["free-slip", "free-slip"], ["no-slip", "open"]],
+    )  # fmt: skip
+    simulation = Simulation(config.with_values({"solids": walls}))
+    results = [simulation.step().pressure for _ in range(7)]
+    assert all(result.status is Status.CONVERGED for result in results)
+    if method != "cg":
+        assert max(result.iterations for result in results) <= 14
+    assert simulation.solids.solids[-1].end < simulation.time
+
+
+def test_every_image_of_a_solid_counts():
+    """Also where the pivot is far from the body, and after a journey of many periods."""
+    grid = Grid((N, N), 1 / N)
+    walls = Walls(grid, [["periodic", "periodic"], ["free-slip", "free-slip"]])
+    covered = []
+    for pivot, velocity, time in [((0.9, 0.5), (), 0.0), ((0.2, 0.5), (), 0.0), ((0.9, 0.5), (1.0, 0.0), 20.0)]:
+        solid = Solid("sphere", a=(0.9, 0.5), radius=0.2, motion=Motion(pivot, velocity, angular_velocity=(1e-6,)))
+        solids = Solids(grid, walls, [solid])
+        solids.update(time)
+        covered.append(N * N - int(grid.to_numpy(solids.fluid).sum()))
+        assert solids.fastest < 1.01
+    assert min(covered) > 15
+    assert max(covered) - min(covered) <= 2  # rounding of the place at time 20
+
+
+def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
+    @ti.func
+    def ball(x):
+        return x.norm() - 0.3
+
+    lattice = np.linspace(-0.6, 0.6, 25)
+    values = np.sqrt(sum(x**2 for x in np.meshgrid(*[lattice] * dim, indexing="ij"))) - 0.3
+    grid = Grid((12,) * dim, 1 / 12)
+    walls = Walls(grid, [["free-slip", "free-slip"]] * dim)
+    middle = Motion((0.5,) * dim)
+    opened = []
+    for solid in (
+        Solid("sphere", (0.5,) * dim, radius=0.3),
+        Solid(ball, motion=middle),
+        Solid(SampledDistance(values, (-0.6,) * dim, 0.05), motion=middle),
+    ):
+        solids = Solids(grid, walls, [solid])
+        solids.update(0.0)
+        opened.append(grid.to_numpy(solids.open))
+    np.testing.assert_allclose(opened[1], opened[0], atol=1e-4)
+    # Between lattice points 0.05 m apart a distance of curvature 1/0.3 m is off by up to 0.05² / (8 · 0.3) = 0.001 m.
+    assert np.abs(opened[2] - opened[0]).max() < 0.06
+    assert (opened[0] == 0).any() and ((opened[0] > 0) & (opened[0] < 1)).any()
+
+
+def test_misuse_is_said(dim):
+    grid = Grid((4,) * dim, 0.25)
+    walls = Walls(grid, [["free-slip", "free-slip"]] * dim)
+    for make, words in (
+        (lambda: Solid("spheer", (0.5,) * dim), ["spheer", "sphere"]),
+        (lambda: Solid("box", (0.5,) * dim), ["b is", "box"]),
+        (lambda: Solid("sphere", (0.5,) * dim, radius=float("nan")), ["radius", "nan"]),
+        (lambda: Motion((0.5,) * dim, period=0.0), ["period", "0"]),
+        (lambda: Motion((0.5,) * dim, velocity=(1.0,)), ["velocity", str(dim)]),
+        (lambda: Motion((0.5,) * dim, angular_velocity=(1.0, 2.0)), ["angular_velocity"]),
+        (lambda: Solids(grid, walls, [Solid("sphere", (0.5,) * (5 - dim))]), ["solids[0].a", str(dim)]),
+        (
+            lambda: Solids(grid, walls, [Solid(SampledDistance(np.ones((1,) * dim), (0.0,) * dim, 0.1))]),
+            ["solids[0].shape", "two points"],
+        ),
+    ):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011, the words are looked for below
+            make()
+        assert all(word in str(caught.value) for word in words), str(caught.value)
