@@ -186,6 +186,12 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     unsolved = numbers["pressure"]["not_converged"]
     if unsolved:
         _say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    unbalanced = numbers["pressure"]["unbalanced"]
+    if unbalanced:
+        _say(
+            f"in {unbalanced} steps an inflow or a moving solid filled or emptied a region without a way out, which no "
+            "flow can do: the fluid there was made or lost."
+        )
     unsolved = numbers["diffusion"]["not_converged"]
     if unsolved:
         _say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")

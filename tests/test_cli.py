@@ -661,3 +661,18 @@ def test_a_pressure_that_does_not_converge_is_told(work):
     assert numbers["pressure"]["not_converged"] == numbers["steps"]
     assert math.isfinite(numbers["pressure"]["relative_residual"])
     assert numbers["pressure"]["relative_residual"] > 1e-6
+
+
+@pytest.mark.parametrize(("sealed", "said"), [(True, True), (False, False)])
+def test_a_region_that_is_filled_without_a_way_out_is_said(work, sealed, said):
+    """A ball that leaves through the wall of a closed box makes room that nothing can fill."""
+    sides = "free-slip" if sealed else "open"
+    (work / "ball.toml").write_text(
+        f'name = "ball"\n[domain]\nsize = [1.0, 1.0]\nresolution = 24\nboundaries = "{sides}"\n'
+        '[[solids]]\nshape = "sphere"\ncenter = [0.9, 0.5]\nradius = 0.2\nvelocity = [1.0, 0.0]\n',
+        encoding="utf-8",
+    )
+    arguments = ["run", "ball.toml", "--arch", "cpu", "--headless", "--frames", "2", "--out", "frames"]
+    done = run([*arguments, "--set", "output.width=64", "--set", "output.height=64"], work)
+    assert done.returncode == 0, done.stderr
+    assert ("without a way out" in done.stderr) is said

@@ -17,6 +17,10 @@ from ..simulation import Simulation, Step
 SHEET_PICTURES = 6
 
 
+UNBALANCED = 1e-3
+"""Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
+
+
 class Front(Protocol):
     """What shows the pictures of a run: the recorder, or a window."""
 
@@ -109,6 +113,13 @@ def record(simulation: Simulation, front: Front, console: Console | None = None)
     return summary(simulation, steps, render_ms, written)
 
 
+def _imbalance(simulation: Simulation, step: Step) -> float:
+    """Mean divergence, 1/s, that no pressure could remove from a region without a way out."""
+    if step.pressure is None:
+        return 0.0
+    return abs(step.pressure.removed_mean) * step.dt / (simulation.scene.fluid.rho * simulation.grid.dx**2)
+
+
 def _numbers(steps: list[Step], divergence: float) -> str:
     milliseconds = np.median([sum(step.stage_ms.values()) for step in steps])
     iterations = np.mean([step.pressure.iterations for step in steps if step.pressure] or [0])
@@ -119,7 +130,7 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
     """The numbers of a run, ready for JSON: times, iterations, residuals, divergence, mass, files.
 
     The divergence is times dx over the largest velocity component: 1 would be a flow that changes by all of itself from
-    cell to cell.
+    cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied.
     """
     speed = simulation.check()
     divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
@@ -142,6 +153,7 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
             "relative_residual": max((solve.relative_residual for solve in solves), default=0.0),
             "not_converged": sum(solve.status.name != "CONVERGED" for solve in solves),
+            "unbalanced": sum(_imbalance(simulation, step) * scale > UNBALANCED for step in steps),
         },
         "diffusion": {
             "solves": len(diffusions),
