@@ -20,6 +20,7 @@ from .grid import Grid
 from .kernels import PARTIALS, Array, float_vector, int_vector, kernel_family, largest
 from .operators.ghosts import wrap_if_periodic
 from .operators.shapes import SHAPES, covered_part, covered_triangle
+from .pressure.poisson import setup_kernels
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
@@ -264,17 +265,22 @@ def _open_part_at(distance: ti.template(), c, s, axis: ti.template()):
 
 
 @ti.func
+def _is_face_of_box(I, n, axis: ti.template()):
+    """Whether the lower face of ``I`` belongs to the box: along ``axis`` faces reach to n + 1, across it cells to n."""
+    inside = 1
+    for a in ti.static(range(n.n)):
+        if ti.static(a != axis):
+            if I[a] > n[a]:
+                inside = 0
+    return inside
+
+
+@ti.func
 def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels: ti.template()):
     """From the distances at the corners of the cells; for voxels, from those at their centres."""
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(s.n)):
-        # Faces along ``axis`` reach to n + 1; across it the box ends at n.
-        inside = 1
-        for a in ti.static(range(s.n)):
-            if ti.static(a != axis):
-                if I[a] > n[a]:
-                    inside = 0
-        if inside == 1:
+        if _is_face_of_box(I, n, axis):
             part = ti.f32(1.0)
             if ti.static(voxels):
                 if distance[c] < 0 or distance[c - s[axis]] < 0:
@@ -373,12 +379,7 @@ def _enforce_at(
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(s.n)):
-        inside = 1
-        for a in ti.static(range(s.n)):
-            if ti.static(a != axis):
-                if I[a] > n[a]:
-                    inside = 0
-        if inside == 1 and open[c + axis * cells] == 0:
+        if _is_face_of_box(I, n, axis) and open[c + axis * cells] == 0:
             u[c + axis * cells] = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
 
 
@@ -487,11 +488,6 @@ def solid_kernels(loops, voxels):
         each_cell_in(n * 0 + 1, n + 2, n, _write_open, (distance, open, n, voxels))
 
     @ti.kernel
-    def wrap_open(open: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, wrap_if_periodic, (open, offset, n, wrap, axis))
-
-    @ti.kernel
     def compute_fluid(open: Array, fluid: Array, n: IntVector, wrap: IntVector):
         each_cell(n, _write_fluid, (open, fluid, n))
         for axis in ti.static(range(dim)):
@@ -534,7 +530,6 @@ def solid_kernels(loops, voxels):
     return {
         "clear": clear,
         "compute_open": compute_open,
-        "wrap_open": wrap_open,
         "compute_fluid": compute_fluid,
         "enforce": enforce,
         "find_fastest": find_fastest,
@@ -552,6 +547,7 @@ class Solids:
         owner: Which solid that is.
         open: How far the lower face of each cell along each axis is open, 0 to 1; sides of the box do not count.
         fluid: 1 where a cell has any face open.
+        motions: Table of how each image moves, as ``slips_at`` and ``solid_velocity_at`` read it.
         fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
         images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
 
@@ -573,7 +569,7 @@ class Solids:
         shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
         self._shifts = list(itertools.product(*shifts))
         self.images = len(self._shifts)
-        self._motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids) * self.images, 1))
+        self.motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids) * self.images, 1))
         self._nothing = ti.ndarray(ti.f32, 1)
         self._kernels = solid_kernels(grid.loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
@@ -599,11 +595,11 @@ class Solids:
             for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
                 row = index * self.images + image
                 rows[row] = self._rasterize(index, row, self._seen_from_box(index, time, away), distance, owner, shift)
-        self._motions.from_numpy(rows.ravel())
+        self.motions.from_numpy(rows.ravel())
         kernels.compute_open(samples[-1][0], self.open, n)
         wrap = int_vector(grid.dim)(*map(int, self.walls.periodic))
         for axis in range(grid.dim):
-            kernels.wrap_open(self.open, n, axis * grid.cells, wrap)
+            setup_kernels(grid.loops, False).wrap_ghosts(self.open, n, axis * grid.cells, wrap)
         kernels.compute_fluid(self.open, self.fluid, n, wrap)
         kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])
@@ -667,15 +663,10 @@ class Solids:
         pad = (0.0,) * (3 - dim)
         return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
 
-    @property
-    def motions(self):
-        """The table of motions, as ``slips_at`` and ``solid_velocity_at`` read it."""
-        return self._motions
-
     def arguments(self) -> tuple:
         """What kernels take that ask for the velocity of a solid."""
         grid, origin = self.grid, float_vector(self.grid.dim)(*self.grid.origin)
-        return self.open, self.distance, self.owner, self._motions, grid.n, origin, grid.dx
+        return self.open, self.distance, self.owner, self.motions, grid.n, origin, grid.dx
 
     def enforce(self, velocity) -> None:
         """Give every closed face the velocity of its solid."""
