@@ -409,5 +409,9 @@ class Advection:
     def carry_velocity(self, velocity, out, dt: float) -> None:
         """``out`` = the velocity carried with itself."""
         for axis in range(self.grid.dim):
-            self.trace_paths(velocity, dt, axis)
-            self.carry(velocity, out, component=axis, offset=axis * self.grid.cells)
+            self.carry_component(velocity, out, axis, dt)
+
+    def carry_component(self, velocity, out, axis: int, dt: float) -> None:
+        """Do so with one component of it."""
+        self.trace_paths(velocity, dt, axis)
+        self.carry(velocity, out, component=axis, offset=axis * self.grid.cells)

@@ -32,8 +32,8 @@ def _magnitude_at(c, I, s, a: ti.template(), components: ti.template(), n):
 
 
 @ti.func
-def _value_at(c, I, s, a: ti.template()):
-    return a[c]
+def _value_at(c, I, s, a: ti.template(), offset):
+    return a[offset + c]
 
 
 @ti.func
@@ -128,8 +128,8 @@ def diagnostic_kernels(loops):
     reduce_cells, reduced = loops.reduce_cells, loops.reduced
 
     @ti.kernel
-    def total(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a,))
+    def total(a: Array, n: IntVector, offset: ti.i32, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a, offset))
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
 
@@ -201,10 +201,10 @@ class Diagnostics:
         value = self._out[0]
         return math.inf if value >= NOT_FINITE else value
 
-    def integral(self, array) -> float:
-        """Integral of a scalar over the box: mean times volume (2D: times area)."""
+    def integral(self, array, offset: int = 0) -> float:
+        """Integral over the box of the scalar that begins at ``offset``: mean times volume (2D: times area)."""
         self.grid.require_runtime()
-        self._kernels.total(array, self.grid.n, self._partials, self._out)
+        self._kernels.total(array, self.grid.n, offset, self._partials, self._out)
         return self._out[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:

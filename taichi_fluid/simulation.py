@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +22,23 @@ from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay
 from .state import Quantity, State
 
+_LARGEST = 1e6
+"""Of the numbers of a stroke: those of a scene reach no further."""
+
 
 class NotFinite(RuntimeError):
     """A quantity has become NaN or infinite; the message names it and the step."""
 
 
 class Stage(NamedTuple):
-    """One part of a step: a name and a function of the simulation and dt in seconds."""
+    """One stage of a step: a name and a function of the simulation and dt in seconds.
+
+    A function that takes long may be a generator function: where it yields, a step that is made a part at a time stops
+    and lets its caller do something else; see ``Simulation.stepping``.
+    """
 
     name: str
-    run: Callable[["Simulation", float], None]
+    run: Callable[["Simulation", float], Iterator[None] | None]
 
 
 class Step(NamedTuple):
@@ -84,9 +91,6 @@ class Simulation:
         self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
         self.state = State(self.grid, scene)
         self.diagnostics = Diagnostics(self.grid, self.solids)
-        self.time, self.steps = 0.0, 0
-        self._pressure_result: SolveResult | None = None
-        self._diffusion_results: list[SolveResult] = []
         self.stages = [
             *([Stage("solids", Simulation._move)] if self.solids else []),
             Stage("advect", Simulation._advect),
@@ -95,39 +99,128 @@ class Simulation:
             Stage("diffuse", Simulation._diffuse),
             Stage("project", Simulation._project),
         ]
+        self._start()
+
+    def _start(self) -> None:
+        """Begin at time 0, with all arrays 0."""
+        self.time, self.steps = 0.0, 0
+        self._pressure_result: SolveResult | None = None
+        self._diffusion_results: list[SolveResult] = []
         self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
         if self.solids:
             self.solids.update(0.0)
-        self._build()
+        self._build(None)
         self._fill_velocity()
 
-    def _build(self) -> None:
-        solver, grid, walls = self._scene.solver, self.grid, self.walls
-        if self._projection is None or self._projection.method != solver.pressure:
+    def _build(self, before: Scene | None) -> None:
+        """Build what hangs on values that the scene ``before`` had otherwise; without one, all of it."""
+        scene, grid, walls = self._scene, self.grid, self.walls
+        solver, old = scene.solver, before.solver if before else None
+        if old is None or solver.pressure != old.pressure:
+            # Arrays that the device still works with are not freed on every backend.
+            ti.sync()
             self._projection = Projection(grid, walls, self.state.scratch[2], solver.pressure, self.solids)
-        scheme, trace = Scheme(solver.advection), Trace(solver.trace)
-        self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
-        self._emitters = [
-            Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
-            for source in self._scene.sources
-        ]
+        if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
+            scheme, trace = Scheme(solver.advection), Trace(solver.trace)
+            self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
+        if before is None or scene.sources != before.sources:
+            self._emitters = [
+                Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
+                for source in scene.sources
+            ]
 
     @property
     def scene(self) -> Scene:
-        """The scene. Assign one with the same domain and carried quantities to change parameters while running."""
+        """The scene. Assign another to change parameters while running, between two parts of a step if need be.
+
+        Its domain, solids and ``solver.faces`` must be the same; ValueError says which are not. What its sources bring
+        in for the first time is carried from then on; what they no longer bring in moves on and fades.
+        """
         return self._scene
 
     @scene.setter
     def scene(self, scene: Scene) -> None:
         before = self._scene
-        fixed = [(s.domain, s.solids, s.solver.faces, s.carried) for s in (scene, before)]
-        if fixed[0] != fixed[1]:
-            raise ValueError(
-                "the new scene has another domain, other solids or other quantities to carry: build a new Simulation"
-            )
+        same = {
+            "domain": scene.domain == before.domain,
+            "solids": scene.solids == before.solids,
+            "solver.faces": scene.solver.faces == before.solver.faces,
+        }
+        if not all(same.values()):
+            others = ", ".join(name for name in same if not same[name])
+            raise ValueError(f"the new scene differs in {others}, which a running flow cannot change: build a new one")
+        self.state.add(scene.carried)
         self._scene = scene
-        self._build()
+        self._build(before)
+
+    def reset(self) -> None:
+        """Back to time 0, to what a new Simulation of the present scene would be; ``stages`` stay as they are.
+
+        It may be called in the middle of a step that ``stepping`` makes, or after something has become NaN: drop that
+        step, and begin another.
+        """
+        self.grid.require_runtime()
+        # What is dropped here is freed on every backend only if the device no longer works with it.
+        ti.sync()
+        self.state.reset(self._scene.carried)
+        # Solvers remember directions, which may have become NaN: new ones know nothing.
+        self._start()
+
+    def clear(self) -> None:
+        """Take away all smoke, dye and heat; the flow goes on. Solids and time stay as they are."""
+        self.grid.require_runtime()
+        for quantity in self.state.carried.values():
+            quantity.clear()
+        self._fill_scalars()
+
+    def place_solids(self, time: float) -> None:
+        """Put the solids where they are at ``time``, s, and let the projection know."""
+        assert self._projection is not None
+        if self.solids and self.solids.update(time):
+            self._projection.update()
+
+    def paint(
+        self, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None,
+        smoke: float | None = None, dye: Sequence[float] | None = None, temperature: float | None = None,
+    ) -> None:  # fmt: skip
+        """Paint a stroke into the flow; between two steps, not in the middle of one.
+
+        Carried quantities are raised to what is given, in part where the stroke covers a cell in part, so that a
+        stroke painted twice is the same stroke. A quantity that is not carried, and what lies outside the box or in a
+        solid, is left out.
+
+        Args:
+            a: Where the stroke begins, m.
+            b: Where it ends, m; the same place makes a dab.
+            radius: Half its width, m.
+            velocity: What the fluid under it is driven to, m/s.
+            smoke: Smoke.
+            dye: Red, green and blue.
+            temperature: K above ambient.
+
+        Raises:
+            ValueError: for numbers that are none, too large or too many, naming them.
+        """
+        dim, cells = self.grid.dim, self.grid.cells
+        if not 0 < radius <= _LARGEST:
+            raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
+        emitter = Emitter(self.grid, "capsule", _numbers("a", a, dim), _numbers("b", b, dim), radius)
+        target = None if velocity is None else _numbers("velocity", velocity, dim)
+        given = {"smoke": smoke, "temperature": temperature, "dye": dye}
+        paints = {
+            name: _numbers(name, value, 3) if name == "dye" else _numbers(name, [value], 1)
+            for name, value in given.items()
+            if value is not None
+        }
+        for name, amounts in paints.items():
+            if name in self.state.carried:
+                for k, amount in enumerate(amounts):
+                    emitter.paint(self.state.carried[name].current, amount, offset=k * cells)
+        self._fill_scalars()
+        if target is not None:
+            emitter.drive(self.state.velocity.current, target)
+            self._fill_velocity(keep=True)
 
     # Stages
 
@@ -137,31 +230,52 @@ class Simulation:
             for k in range(quantity.components):
                 yield quantity, k * self.grid.cells
 
-    def _fill_velocity(self) -> None:
+    def _fill_scalars(self) -> None:
+        for quantity, offset in self._scalars():
+            if self.solids:
+                self.solids.clear_scalar(quantity.current, offset)
+            self.walls.fill(quantity.current, SCALAR, offset, quantity.name)
+
+    def _fill_velocity(self, keep: bool = False) -> None:
         if self.solids:
             self.solids.enforce(self.state.velocity.current)
-        self.walls.fill_velocity(self.state.velocity.current)
+        self.walls.fill_velocity(self.state.velocity.current, keep=keep)
+
+    def fill(self) -> None:
+        """Make velocity and carried quantities heed sides and solids: nothing inside solids, and all ghosts filled.
+
+        For a caller who has written the arrays between two steps. Faces on open sides stay as they are.
+        """
+        self.grid.require_runtime()
+        self._fill_scalars()
+        self._fill_velocity(keep=True)
 
     def _move(self, dt: float) -> None:
         # What a solid is about to leave is filled from beside it.
-        assert self.solids is not None and self._projection is not None
+        assert self.solids is not None
         if self.solids.moves:
             for quantity, offset in self._scalars():
                 self.solids.extend_scalar(quantity.current, offset)
-            if self.solids.update(self.time + dt):
-                self._projection.update()
+            self.place_solids(self.time + dt)
         if self.solids.slips:
             self.solids.extend_velocity(self.state.velocity.current)
             self.walls.fill_velocity(self.state.velocity.current, keep=True)
 
-    def _advect(self, dt: float) -> None:
+    def _advect(self, dt: float) -> Iterator[None]:
         velocity = self.state.velocity
         self._advection.trace_paths(velocity.current, dt)
-        for quantity, offset in self._scalars():
-            self._advection.carry(quantity.current, quantity.next, SCALAR, offset, quantity.name)
-        for quantity in self.state.carried.values():
+        yield
+        # A list, as between two parts a new scene may bring in more.
+        for quantity in list(self.state.carried.values()):
+            for k in range(quantity.components):
+                self._advection.carry(
+                    quantity.current, quantity.next, SCALAR, k * self.grid.cells, quantity.name
+                )  # fmt: skip
             quantity.swap()
-        self._advection.carry_velocity(velocity.current, velocity.next, dt)
+            yield
+        for axis in range(self.grid.dim):
+            self._advection.carry_component(velocity.current, velocity.next, axis, dt)
+            yield
         velocity.swap()
 
     def _emit(self, dt: float) -> None:
@@ -180,10 +294,7 @@ class Simulation:
                         emitter.add(carried[name].current, rate, dt, self.time, offset=k * self.grid.cells)
             if source.velocity is not None:
                 emitter.drive(self.state.velocity.current, source.velocity)
-        for quantity, offset in self._scalars():
-            if self.solids:
-                self.solids.clear_scalar(quantity.current, offset)
-            self.walls.fill(quantity.current, SCALAR, offset, quantity.name)
+        self._fill_scalars()
         self._fill_velocity()
 
     def _force(self, dt: float) -> None:
@@ -198,7 +309,7 @@ class Simulation:
             forces.accelerate(grid, velocity, fluid.body_force, dt)
         self._fill_velocity()
 
-    def _diffuse(self, dt: float) -> None:
+    def _diffuse(self, dt: float) -> Iterator[None]:
         fluid = self._scene.fluid
         scalars = {"smoke": fluid.smoke_diffusion, "dye": fluid.smoke_diffusion, "temperature": fluid.heat_diffusion}
         if not fluid.viscosity and not any(scalars[name] for name in self.state.carried):
@@ -209,11 +320,14 @@ class Simulation:
         results = self._diffusion_results
         if fluid.viscosity:
             results += self._diffuse_velocity(dt)
-        for quantity, offset in self._scalars():
+            yield
+        for quantity, offset in list(self._scalars()):
             result = self._diffusion.diffuse(
                 quantity.current, scalars[quantity.name], dt, SCALAR, offset, quantity.name
             )  # fmt: skip
-            results += [result] if result else []
+            if result:
+                results.append(result)
+                yield
 
     def _diffuse_velocity(self, dt: float) -> list[SolveResult]:
         """Diffuse without what the pressure is about to take off, as far as that is known.
@@ -298,24 +412,56 @@ class Simulation:
             NotFinite: if a quantity is NaN or infinite when the step begins.
             RuntimeError: if Taichi was re-initialised since this simulation was built.
         """
+        return _finished(self.stepping(dt, timed))
+
+    def stepping(
+        self, dt: float | None = None, timed: bool = False, longest: float = math.inf
+    ) -> Generator[None, None, Step]:
+        """Make one step a part at a time: yields after each, and returns what ``step`` does.
+
+        A part is a stage, or what a stage does up to where it yields. ``time`` and ``steps`` change when all are done.
+        A step that is not carried to its end leaves some quantities moved on and others not: ``reset`` then, or finish
+        it; no other step may begin in its middle.
+
+        Args:
+            dt: As of ``step``.
+            timed: Measure each stage, waiting for the device after each part; the caller's time in between is not
+                counted.
+            longest: Seconds that a dt which is left out, here and in the scene's solver, does not exceed.
+
+        Raises:
+            ValueError: when the first part is asked for, as ``step`` does; so NotFinite and RuntimeError.
+        """
         speed = self.check()
-        dt = self.stable_dt(speed) if dt is None else dt
+        if dt is None:
+            dt = self.stable_dt(speed) if self._scene.solver.dt else min(self.stable_dt(speed), longest)
         if not (math.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt}; it must be a positive number of seconds")
-        return self._run_stages(dt, timed)
+        return (yield from self._run_stages(dt, timed))
 
-    def _run_stages(self, dt: float, timed: bool) -> Step:
+    def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         stage_ms = {}
         self._pressure_result, self._diffusion_results = None, []
         for stage in list(self.stages):
-            start = time.perf_counter()
-            stage.run(self, dt)
+            seconds, start = 0.0, time.perf_counter()
+            for _ in self._parts(stage, dt):
+                if timed:
+                    ti.sync()
+                    seconds += time.perf_counter() - start
+                yield
+                start = time.perf_counter()
             if timed:
-                ti.sync()
-                stage_ms[stage.name] = 1e3 * (time.perf_counter() - start)
+                stage_ms[stage.name] = 1e3 * seconds
         self.time += dt
         self.steps += 1
         return Step(dt, self._pressure_result, stage_ms, tuple(self._diffusion_results))
+
+    def _parts(self, stage: Stage, dt: float) -> Iterator[None]:
+        """Run one stage; yields after each of its parts, the last included."""
+        parts = stage.run(self, dt)
+        if isinstance(parts, Generator):
+            yield from parts
+        yield
 
     def advance(self, duration: float, timed: bool = False) -> list[Step]:
         """Advance by ``duration`` seconds and land on it.
@@ -335,7 +481,7 @@ class Simulation:
                 dt = min(stable, remaining)
             else:
                 dt = remaining / max(math.ceil(remaining / stable * (1 - 1e-9)), 1)
-            steps.append(self._run_stages(dt, timed))
+            steps.append(_finished(self._run_stages(dt, timed)))
             done += steps[-1].dt
         return steps
 
@@ -353,6 +499,23 @@ class Simulation:
                 return self.grid.to_numpy(quantity.current)
         known = ", ".join(["pressure", *(quantity.name for quantity in self.state.quantities())])
         raise KeyError(f"there is no quantity {name!r} here; there are {known}")
+
+
+def _finished(step: Generator[None, None, Step]) -> Step:
+    """Make all that is left of a step."""
+    while True:
+        try:
+            next(step)
+        except StopIteration as end:
+            return end.value
+
+
+def _numbers(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+    numbers = tuple(map(float, values))
+    if len(numbers) != count or not all(abs(x) <= _LARGEST for x in numbers):
+        each = "one number" if count == 1 else f"{count} numbers"
+        raise ValueError(f"{name} is {list(numbers)}; it must be {each} of at most {_LARGEST:g} in size")
+    return numbers
 
 
 def _solid(config: AnySolid) -> Solid:

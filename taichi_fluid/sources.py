@@ -35,6 +35,15 @@ def _add_rate_at(
 
 
 @ti.func
+def _raise_at(
+    c, I, s, out: ti.template(), offset, amount, origin, dx, a, b, radius, distance: ti.template()
+):  # fmt: skip
+    covered = _covered_at(I, origin, dx, a, b, radius, distance, -1)
+    if covered > 0:
+        out[offset + c] = ti.max(out[offset + c], amount * covered)
+
+
+@ti.func
 def _drive_at(c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template()):
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(n.n)):
@@ -65,13 +74,20 @@ def source_kernels(loops, shape):
         )  # fmt: skip
 
     @ti.kernel
+    def raise_to(
+        out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
+        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+    ):  # fmt: skip
+        each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, origin, dx, a, b, radius, distance))
+
+    @ti.kernel
     def drive(
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
         origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
         each_cell_in(lower, upper, n, _drive_at, (velocity, target, origin, dx, a, b, radius, n, distance))
 
-    return {"add_rate": add_rate, "drive": drive}
+    return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
 
 
 @kernel_family
@@ -125,6 +141,11 @@ class Emitter:
         self._kernels.add_rate(
             array, *self._where, offset, rate * dt, *self._shape, self._mottle, self._frequency, phase
         )
+
+    def paint(self, array, amount: float, offset: int = 0) -> None:
+        """Raise each cell to at least ``amount`` times its covered fraction; to do it twice is to do it once."""
+        self.grid.require_runtime()
+        self._kernels.raise_to(array, *self._where, offset, amount, *self._shape)
 
     def drive(self, velocity, target: Sequence[float]) -> None:
         """Set the staggered velocity to ``target``, m/s, where the shape covers a face; in part where in part."""

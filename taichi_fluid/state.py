@@ -1,5 +1,7 @@
 """The arrays of a flow."""
 
+from collections.abc import Mapping
+
 from .grid import Grid
 from .scene import Scene
 
@@ -22,6 +24,11 @@ class Quantity:
         """Make what was written into ``next`` the values now."""
         self.current, self.next = self.next, self.current
 
+    def clear(self) -> None:
+        """Set both arrays to 0, ghosts included."""
+        self.current.fill(0.0)
+        self.next.fill(0.0)
+
 
 class State:
     """All arrays of a flow on one grid: velocity, pressure and what is carried, with room to work in.
@@ -29,7 +36,8 @@ class State:
     Attributes:
         velocity: On lower faces, m/s; double-buffered.
         pressure: At centres, Pa.
-        carried: At centres: smoke, temperature (K above ambient) and dye (red, green, blue), as the scene has them.
+        carried: At centres, by name: smoke, temperature (K above ambient) and dye (red, green, blue). What the scene
+            brings in, and what earlier scenes of the same run brought in.
         scratch: Two arrays of ``dim`` components and one scalar, free between stages.
     """
 
@@ -37,8 +45,24 @@ class State:
         self.grid = grid
         self.velocity = Quantity(grid, "velocity", grid.dim)
         self.pressure = grid.array()
-        self.carried = {name: Quantity(grid, name, components) for name, components in scene.carried.items()}
+        self.carried: dict[str, Quantity] = {}
+        self.add(scene.carried)
         self.scratch = (grid.array(grid.dim), grid.array(grid.dim), grid.array())
+
+    def add(self, carried: Mapping[str, int]) -> None:
+        """Carry these too, given as names with their components: from 0 on. What is carried already stays as it is."""
+        for name, components in carried.items():
+            if name not in self.carried:
+                self.carried[name] = Quantity(self.grid, name, components)
+
+    def reset(self, carried: Mapping[str, int]) -> None:
+        """Set everything to 0, and carry nothing but these from now on."""
+        self.carried = {name: quantity for name, quantity in self.carried.items() if name in carried}
+        self.add(carried)
+        for quantity in self.quantities():
+            quantity.clear()
+        for array in (self.pressure, *self.scratch):
+            array.fill(0.0)
 
     def quantities(self) -> list[Quantity]:
         """The velocity and everything it carries."""

@@ -13,7 +13,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 ORDER = [
     ["errors", "limits", "sides"],
     ["_ti"],
-    ["backend", "scene"],
+    ["backend", "scene", "memory"],
     ["kernels"],
     ["grid"],
     ["operators"],
@@ -27,6 +27,7 @@ ORDER = [
     ["state"],
     ["diagnostics"],
     ["simulation"],
+    ["resample"],
     ["render"],
     ["io"],
     ["viewer"],

@@ -1,0 +1,126 @@
+"""A flow carried over to a grid of another resolution over the same box.
+
+Everything is interpolated linearly, each velocity component on its own faces. Where cells grow, the mean over the new
+cell is taken; of a velocity component over the new face only, so that what flows through the faces of a cell still
+adds up to what it was.
+"""
+
+import math
+
+from ._ti import ti
+from .boundary import SCALAR
+from .grid import Grid
+from .kernels import Array, float_vector, int_vector, kernel_family
+from .operators.interpolation import sample
+from .simulation import Simulation
+
+
+@ti.func
+def _resample_at(
+    c, I, s, source: ti.template(), begin, n, out: ti.template(), offset, ratio, place, taps, lower, upper
+):  # fmt: skip
+    """Mean of the samples at ``taps`` places along each axis, spread evenly over the cell or face ``I``."""
+    count = 1
+    for axis in ti.static(range(n.n)):
+        count *= taps[axis]
+    mean = ti.f32(0.0)
+    for tap in range(count):
+        q = (ti.cast(I, ti.f32) - place) * ratio + place
+        rest = tap
+        for axis in ti.static(range(n.n)):
+            part = (ti.cast(rest % taps[axis], ti.f32) + ti.f32(0.5)) / ti.cast(taps[axis], ti.f32)
+            q[axis] += (part - ti.f32(0.5)) * ratio
+            rest = rest // taps[axis]
+        # A running mean: of equal values it is that value, bit for bit.
+        mean += (sample(source, begin, ti.min(ti.max(q, lower), upper), n) - mean) / (
+            ti.cast(tap, ti.f32) + ti.f32(1.0)
+        )
+    out[offset + c] = mean
+
+
+@kernel_family
+def resample_kernels(loops):
+    IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+
+    @ti.kernel
+    def resample_values(
+        source: Array, begin: ti.i32, source_n: IntVector, out: Array, offset: ti.i32, n: IntVector, end: IntVector,
+        ratio: ti.f32, place: FloatVector, taps: IntVector, lower: FloatVector, upper: FloatVector,
+    ):  # fmt: skip
+        each_cell_in(
+            n * 0 + 1, end, n, _resample_at,
+            (source, begin, source_n, out, offset, ratio, place, taps, lower, upper),
+        )  # fmt: skip
+
+    return {"resample_values": resample_values}
+
+
+def _resample_component(source: Grid, values, begin: int, target: Grid, out, offset: int, component: int) -> None:
+    """``out[offset:…]`` from ``values[begin:…]``: at cell centres (``SCALAR``), or on the faces of a component."""
+    ratio = target.dx / source.dx
+    own = [axis == component for axis in range(source.dim)]
+    ints, floats = int_vector(source.dim), float_vector(source.dim)
+    # The index-space point that is the lower end of the box in both grids; a sample is as wide as two cells.
+    place = [1.0 if face else 0.5 for face in own]
+    taps = [1 if face else max(1, math.ceil(0.5 * ratio - 1e-6)) for face in own]
+    end = [n + (2 if face else 1) for n, face in zip(target.shape, own, strict=True)]
+    upper = [n + x for n, x in zip(source.shape, place, strict=True)]
+    resample_kernels(target.loops).resample_values(
+        values, begin, source.n, out, offset, target.n, ints(*end), ratio, floats(*place), ints(*taps), floats(*place),
+        floats(*upper),
+    )  # fmt: skip
+
+
+def resample(source: Simulation, target: Simulation) -> None:
+    """Carry the state of a running flow over to a grid of another resolution over the same box.
+
+    Velocity, pressure and the quantities that both carry, the time and the number of steps; what only ``target``
+    carries stays. Both are between two steps; ``source`` stays as it is, but for its room for next values.
+
+    Args:
+        source: The flow.
+        target: What takes it over, most often newly built.
+
+    Raises:
+        ValueError: if they are the same, or their boxes have other axes or differ by more than a cell.
+        RuntimeError: if Taichi was re-initialised since one of them was built.
+    """
+    old, new = source.grid, target.grid
+    if source is target:
+        raise ValueError("source and target are the same simulation")
+    if old.dim != new.dim:
+        raise ValueError(f"the boxes have {old.dim} and {new.dim} axes; a flow stays in its own")
+    coarser = max(old.dx, new.dx)
+    if any(abs(one - two) > coarser * (1 + 1e-6) for one, two in zip(old.size, new.size, strict=True)):
+        raise ValueError(f"the boxes measure {old.size} and {new.size} m; they may differ by no more than a cell")
+    old.require_runtime()
+    new.require_runtime()
+    target.time, target.steps = source.time, source.steps
+    target.place_solids(target.time)
+    before, after = source.state, target.state
+    for name in [name for name in after.carried if name in before.carried]:
+        quantity, out = before.carried[name], after.carried[name].current
+        quantity.next.copy_from(quantity.current)
+        for offset, begin in zip(_begins(new, quantity.components), _begins(old, quantity.components), strict=True):
+            _extend(source, quantity.next, begin, name)
+            _resample_component(old, quantity.next, begin, new, out, offset, SCALAR)
+    pressure = before.scratch[2]
+    pressure.copy_from(before.pressure)
+    _extend(source, pressure)
+    _resample_component(old, pressure, 0, new, after.pressure, 0, SCALAR)
+    velocity, out = before.velocity.current, after.velocity.current
+    for axis, (offset, begin) in enumerate(zip(_begins(new, new.dim), _begins(old, old.dim), strict=True)):
+        _resample_component(old, velocity, begin, new, out, offset, axis)
+    target.fill()
+
+
+def _begins(grid: Grid, components: int) -> range:
+    """Where each component begins in its array."""
+    return range(0, components * grid.cells, grid.cells)
+
+
+def _extend(simulation: Simulation, array, offset: int = 0, name: str | None = None) -> None:
+    """Continue a scalar into the solids and fill its ghosts, so that interpolation beside them sees no edge."""
+    if simulation.solids:
+        simulation.solids.extend_scalar(array, offset)
+    simulation.walls.fill(array, SCALAR, offset, name)
