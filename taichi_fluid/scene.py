@@ -28,8 +28,19 @@ class SceneError(ValueError):
     """A scene that cannot be; the message names the thing, its value and what is allowed, in one sentence."""
 
 
-def _quantity(default: Any, unit: str, description: str, **limits: float) -> Any:
-    return Field(default, description=description, json_schema_extra={"unit": unit}, **limits)
+def _quantity(
+    default: Any, unit: str, description: str, slider: tuple[float, float] | None = None, of_box: bool = False,
+    start: Any = None, **limits: float,
+) -> Any:  # fmt: skip
+    """A field with a unit. ``slider`` is the range in which it is usually moved, in that unit.
+
+    With ``of_box`` that range is in longest edges of the box, as the field's unit begins with a length. ``start`` is
+    what a value that may be left out becomes when it is switched on.
+    """
+    extra: dict[str, Any] = {"unit": unit, "start": start}
+    if slider is not None:
+        extra |= {"slider": list(slider), "of_box": of_box}
+    return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -57,8 +68,10 @@ class SideOfBox(_Config):
 
     kind: SideKind = Field(description="kind of the side")
     velocity: Vector | None = Field(None, description="of a moving wall or an inflow, m/s")
-    smoke: float = _quantity(0.0, "1", "smoke in what flows in", ge=-1e4, le=1e4)
-    temperature: float = _quantity(0.0, "K", "temperature above ambient of what flows in", ge=-1e6, le=1e6)
+    smoke: float = _quantity(0.0, "1", "smoke in what flows in", slider=(0, 20), ge=-1e4, le=1e4)
+    temperature: float = _quantity(
+        0.0, "K", "temperature above ambient of what flows in", slider=(0, 500), ge=-1e6, le=1e6
+    )
     dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = Field(
         (0.0, 0.0, 0.0), description="red, green and blue dye in what flows in"
     )
@@ -115,30 +128,40 @@ class Domain(_Config):
 class Fluid(_Config):
     """The fluid, the forces on it, and what becomes of what it carries."""
 
-    rho: float = _quantity(1.2, "kg/m³", "density of the fluid", gt=0, le=1e5)
-    viscosity: float = _quantity(0.0, "m²/s", "kinematic viscosity", ge=0, le=10)
-    gravity: Vector | None = Field(None, description="m/s²; left out, 9.81 down the second axis")
-    expansion: float = _quantity(1 / 300, "1/K", "buoyancy of heat: relative change of volume", ge=0, le=1)
-    smoke_weight: float = _quantity(0.0, "1", "relative weight of one unit of smoke", ge=-10, le=10)
-    body_force: Vector | None = Field(None, description="uniform acceleration, m/s²")
-    confinement: float = _quantity(0.0, "m", "vorticity confinement: the epsilon·h of the textbook", ge=0, le=1)
-    smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke and dye", ge=0, le=10)
-    heat_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of temperature", ge=0, le=10)
-    smoke_dissipation: float = _quantity(0.0, "1/s", "rate at which smoke and dye fade", ge=0, le=100)
-    cooling: float = _quantity(0.0, "1/s", "rate at which temperature falls to ambient", ge=0, le=100)
+    rho: float = _quantity(1.2, "kg/m³", "density of the fluid", slider=(0.1, 10), gt=0, le=1e5)
+    viscosity: float = _quantity(0.0, "m²/s", "kinematic viscosity", slider=(0, 0.01), ge=0, le=10)
+    gravity: Vector | None = _quantity(
+        None, "m/s²", "gravity; left out, 9.81 down the second axis", slider=(-20, 20), start=(0.0, -9.81, 0.0)
+    )
+    expansion: float = _quantity(
+        1 / 300, "1/K", "buoyancy of heat: relative change of volume", slider=(0, 0.02), ge=0, le=1
+    )
+    smoke_weight: float = _quantity(0.0, "1", "relative weight of one unit of smoke", slider=(-0.5, 0.5), ge=-10, le=10)
+    body_force: Vector | None = _quantity(None, "m/s²", "uniform acceleration", slider=(-10, 10))
+    confinement: float = _quantity(
+        0.0, "m", "vorticity confinement: the epsilon·h of the textbook", slider=(0, 0.06), of_box=True, ge=0, le=1
+    )
+    smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke and dye", slider=(0, 0.01), ge=0, le=10)
+    heat_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of temperature", slider=(0, 0.01), ge=0, le=10)
+    smoke_dissipation: float = _quantity(0.0, "1/s", "rate at which smoke and dye fade", slider=(0, 3), ge=0, le=100)
+    cooling: float = _quantity(0.0, "1/s", "rate at which temperature falls to ambient", slider=(0, 3), ge=0, le=100)
 
 
 class _Source(_Config):
-    smoke: float = _quantity(0.0, "1/s", "smoke added each second", ge=-1e4, le=1e4)
-    temperature: float = _quantity(0.0, "K/s", "heating rate", ge=-1e6, le=1e6)
-    dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = Field(
-        (0.0, 0.0, 0.0), description="red, green and blue dye added each second, 1/s"
+    smoke: float = _quantity(0.0, "1/s", "smoke added each second", slider=(0, 20), ge=-1e4, le=1e4)
+    temperature: float = _quantity(0.0, "K/s", "heating rate", slider=(0, 500), ge=-1e6, le=1e6)
+    dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = _quantity(
+        (0.0, 0.0, 0.0), "1/s", "red, green and blue dye added each second", slider=(0, 20)
     )
-    velocity: Vector | None = Field(None, description="velocity to which the fluid is set there, m/s")
-    begin: float = _quantity(0.0, "s", "time at which the source starts", ge=0, le=1e6)
-    end: float | None = _quantity(None, "s", "time at which it stops; left out, never", ge=0, le=1e6)
+    velocity: Vector | None = _quantity(
+        None, "m/s", "velocity to which the fluid is set there", slider=(-3, 3), of_box=True
+    )
+    begin: float = _quantity(0.0, "s", "time at which the source starts", slider=(0, 10), ge=0, le=1e6)
+    end: float | None = _quantity(
+        None, "s", "time at which it stops; left out, never", slider=(0, 20), start=5.0, ge=0, le=1e6
+    )
     mottle: float = _quantity(0.0, "1", "0 emits evenly, 1 in patches", ge=0, le=1)
-    mottle_size: float = _quantity(0.1, "m", "size of a patch", ge=1e-4, le=1e6)
+    mottle_size: float = _quantity(0.1, "m", "size of a patch", slider=(0.01, 0.5), of_box=True, ge=1e-4, le=1e6)
 
     def active(self, time: float) -> bool:
         """Whether it emits at ``time``."""
@@ -149,8 +172,8 @@ class SphereSource(_Source):
     """A ball; in 2D a disk."""
 
     shape: Literal["sphere"] = "sphere"
-    center: Vector = Field(description="middle of the ball, m")
-    radius: float = _quantity(..., "m", "radius of the ball", ge=1e-4, le=1e6)
+    center: Vector = _quantity(..., "m", "middle of the ball", slider=(0, 1), of_box=True)
+    radius: float = _quantity(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -161,8 +184,12 @@ class CapsuleSource(_Source):
     """All points within ``radius`` of the line between two ends."""
 
     shape: Literal["capsule"] = "capsule"
-    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of the line, m")
-    radius: float = _quantity(..., "m", "distance from the line that is covered", ge=1e-4, le=1e6)
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = _quantity(
+        ..., "m", "both ends of the line", slider=(0, 1), of_box=True
+    )
+    radius: float = _quantity(
+        ..., "m", "distance from the line that is covered", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
+    )
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -173,8 +200,8 @@ class BoxSource(_Source):
     """A box parallel to the axes."""
 
     shape: Literal["box"] = "box"
-    center: Vector = Field(description="middle of the box, m")
-    size: Edges = Field(description="edge lengths of the box, m")
+    center: Vector = _quantity(..., "m", "middle of the box", slider=(0, 1), of_box=True)
+    size: Edges = _quantity(..., "m", "edge lengths of the box", slider=(0.01, 1), of_box=True)
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -194,8 +221,8 @@ class _Solid(_Config):
     )
     pivot: Vector | None = Field(None, description="what it turns about at time 0, m; left out, its middle")
     slip: bool = Field(False, description="whether the fluid slides along it without friction")
-    begin: float = _quantity(0.0, "s", "time at which it appears", ge=0, le=1e6)
-    end: float | None = _quantity(None, "s", "time at which it is gone; left out, never", ge=0, le=1e6)
+    begin: float = _quantity(0.0, "s", "time at which it appears", slider=(0, 10), ge=0, le=1e6)
+    end: float | None = _quantity(None, "s", "time at which it is gone; left out, never", slider=(0, 20), ge=0, le=1e6)
     colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
 
     @property
@@ -209,7 +236,7 @@ class SphereSolid(_Solid):
 
     shape: Literal["sphere"] = "sphere"
     center: Vector = Field(description="middle of the ball, m")
-    radius: float = _quantity(..., "m", "radius of the ball", ge=1e-4, le=1e6)
+    radius: float = _quantity(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -241,7 +268,9 @@ class BoxSolid(_Solid):
 
 class _LongSolid(_Solid):
     ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of its axis, m")
-    radius: float = _quantity(..., "m", "distance of its surface from the axis", ge=1e-4, le=1e6)
+    radius: float = _quantity(
+        ..., "m", "distance of its surface from the axis", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
+    )
 
     def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
         """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
@@ -304,46 +333,83 @@ class Solver(_Config):
         "multigrid-cg", description="solver of the pressure"
     )
     faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
-    tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", gt=0, lt=1)
-    max_iterations: int = Field(200, ge=1, le=100_000, description="iterations after which the solver gives up")
+    tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)
+    max_iterations: int = _quantity(
+        200, "1", "iterations after which the solver gives up", slider=(1, 500), ge=1, le=100_000
+    )
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
-    dt: float | None = _quantity(None, "s", "fixed time step; left out, from the CFL number", ge=1e-7, le=10)
-    cfl: float = _quantity(1.5, "1", "cells that the fastest fluid may cross in a step", ge=0.01, le=100)
-    max_dt: float = _quantity(1 / 24, "s", "longest time step", ge=1e-7, le=10)
+    dt: float | None = _quantity(
+        None, "s", "fixed time step; left out, from the CFL number", slider=(1e-3, 0.05), start=0.01, ge=1e-7, le=10
+    )
+    cfl: float = _quantity(
+        1.5, "1", "cells that the fastest fluid may cross in a step", slider=(0.2, 5), ge=0.01, le=100
+    )
+    max_dt: float = _quantity(1 / 24, "s", "longest time step", slider=(1e-3, 0.1), ge=1e-7, le=10)
 
 
 class Look(_Config):
     """What the picture looks like."""
 
-    view: Literal["volume", "slice"] = Field("volume", description="lit smoke, or a colour-mapped plane")
-    extinction: float = _quantity(40.0, "1/m", "opacity of one unit of smoke", ge=0, le=1e5)
+    view: Literal["volume", "slice", "sheets", "arrows", "tracers"] = Field(
+        "volume",
+        description="lit smoke, a colour-mapped plane, smoke as a stack of sheets, arrows of the velocity on a plane, "
+        "or points that drift with the flow",
+    )
+    extinction: float = _quantity(40.0, "1/m", "opacity of one unit of smoke", slider=(0, 100), ge=0, le=1e5)
+    incandescence: float = _quantity(
+        0.0, "1/m", "opacity of gas that is hot enough to glow", slider=(0, 100), ge=0, le=1e5
+    )
     albedo: Colour = Field((0.92, 0.92, 0.95), description="colour of smoke")
     light: Colour = Field((1.0, 0.96, 0.9), description="colour of the light")
-    light_strength: float = _quantity(2.6, "1", "brightness of the light", ge=0, le=100)
-    light_direction: Vector | None = Field(None, description="towards the light")
+    light_strength: float = _quantity(2.6, "1", "brightness of the light", slider=(0, 6), ge=0, le=100)
+    light_direction: Vector | None = _quantity(None, "1", "towards the light", slider=(-1, 1), start=(0.55, 0.75, 0.35))
     ambient: Colour = Field((0.22, 0.28, 0.4), description="light from everywhere")
-    exposure: float = _quantity(1.0, "1", "brightness of the picture", gt=0, le=100)
+    exposure: float = _quantity(1.0, "1", "brightness of the picture", slider=(0.1, 4), gt=0, le=100)
     background_top: Colour = Field((0.03, 0.04, 0.07), description="background, upper edge")
     background_bottom: Colour = Field((0.12, 0.13, 0.16), description="background, lower edge")
-    quantity: Literal["smoke", "temperature", "speed", "pressure", "divergence", "vorticity"] = Field(
-        "smoke", description="quantity of a slice"
+    quantity: Literal["smoke", "temperature", "dye", "speed", "pressure", "divergence", "vorticity"] = Field(
+        "smoke", description="quantity of a slice, and of the plane below arrows; tracers show their speed"
     )
-    colour_map: Literal["viridis", "inferno", "gray", "balance"] = Field("inferno", description="colours of a slice")
+    colour_map: Literal["viridis", "inferno", "magma", "plasma", "cividis", "gray", "balance"] = Field(
+        "inferno", description="colours of a slice and of tracers"
+    )
+    legend: bool = Field(True, description="show what the colours mean, in pictures of 160 pixels and more")
     axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
     position: float = _quantity(0.5, "1", "place of a slice along its axis", ge=0, le=1)
     limits: Annotated[tuple[Limit, Limit], Field(strict=False)] | None = Field(
         None, description="values at the ends of the colour map; left out, those in the slice"
     )
+    sheets: int = Field(24, ge=1, le=1024, description="planes in a stack of sheets")
+    arrows: int = Field(32, ge=1, le=1024, description="arrows along the longest edge of the plane")
+    arrow_speed: float | None = _quantity(
+        None, "m/s", "speed of the longest arrow; left out, the fastest in the plane", slider=(0.01, 10), gt=0, le=1e6
+    )
+    tracers: int = Field(20_000, ge=1, le=1_000_000, description="points that drift with the flow")
+    tracer_life: float = _quantity(3.0, "s", "how long such a point lives", slider=(0.1, 10), gt=1e-3, le=1e6)
 
 
 class Camera(_Config):
     """An orbit camera around the middle of the box."""
 
-    azimuth: float = _quantity(25.0, "degrees", "turn around the vertical axis", ge=-3600, le=3600)
-    elevation: float = _quantity(8.0, "degrees", "height above the horizon", ge=-89, le=89)
-    distance: float = _quantity(2.6, "longest edges", "from the middle of the box", gt=0.1, le=100)
-    field_of_view: float = _quantity(28.0, "degrees", "vertical", gt=1, lt=150)
+    azimuth: float = _quantity(25.0, "degrees", "turn around the vertical axis", slider=(-180, 180), ge=-3600, le=3600)
+    elevation: float = _quantity(8.0, "degrees", "height above the horizon", slider=(-89, 89), ge=-89, le=89)
+    distance: float = _quantity(2.6, "longest edges", "from the middle of the box", slider=(0.3, 6), gt=0.1, le=100)
+    field_of_view: float = _quantity(28.0, "degrees", "vertical", slider=(10, 90), gt=1, lt=150)
+    center: Vector | None = _quantity(
+        None, "m", "what it looks at; left out, the middle of the box", slider=(0, 1), of_box=True
+    )
+
+
+class Live(_Config):
+    """How a window runs the scene, and what the pointer does in it."""
+
+    pace: float = _quantity(1.0, "1", "seconds of the scene in a second, at most", slider=(0.05, 4), ge=0.01, le=100)
+    radius: float = _quantity(0.06, "longest edges", "reach of the pointer", slider=(0.01, 0.25), gt=0, le=1)
+    push: float = _quantity(1.0, "1", "velocity that a drag gives, of the pointer's own", slider=(0, 4), ge=0, le=100)
+    paint: float = _quantity(1.0, "1", "smoke or dye that a drag leaves", slider=(0, 10), ge=0, le=1e4)
+    heat: float = _quantity(0.0, "K", "temperature that a drag leaves", slider=(0, 500), ge=0, le=1e6)
+    colour: Colour = Field((1.0, 0.35, 0.05), description="colour of the dye that a drag leaves")
 
 
 class Output(_Config):
@@ -371,6 +437,7 @@ class Scene(_Config):
     solver: Solver = Solver()
     look: Look = Look()
     camera: Camera = Camera()
+    live: Live = Live()
     output: Output = Output()
 
     @property
@@ -396,15 +463,22 @@ class Scene(_Config):
             carried = {"smoke": 1, **carried}
         return carried
 
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What ``look.quantity`` may be: all but what no source of this scene emits."""
+        every = get_args(Look.model_fields["quantity"].annotation)
+        return tuple(name for name in every if name in self.carried or name not in ("smoke", "temperature", "dye"))
+
     @model_validator(mode="after")
     def _check(self):
         quantity = self.look.quantity
-        if self.look.view == "slice" and quantity in ("smoke", "temperature") and quantity not in self.carried:
+        if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
             raise ValueError(f"look.quantity is {quantity!r}, which no source of this scene emits")
         vectors: dict[str, Any] = {
             "fluid.gravity": self.fluid.gravity,
             "fluid.body_force": self.fluid.body_force,
             "look.light_direction": self.look.light_direction,
+            "camera.center": self.camera.center,
         }
         light = self.look.light_direction
         if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:

@@ -502,7 +502,7 @@ def test_every_colour_map_is_shown_from_end_to_end(name):
     assert np.abs(np.diff(table, axis=0)).max() < 0.02
 
 
-@pytest.mark.parametrize("name", ["viridis", "inferno", "gray"])
+@pytest.mark.parametrize("name", ["viridis", "inferno", "magma", "plasma", "cividis", "gray"])
 def test_sequential_maps_grow_brighter(name):
     brightness = colour_maps.table(name) @ [0.2126, 0.7152, 0.0722]
     assert (np.diff(brightness) > 0).all()
@@ -510,10 +510,10 @@ def test_sequential_maps_grow_brighter(name):
 
 def test_maps_are_those_of_matplotlib():
     matplotlib = pytest.importorskip("matplotlib")
-    for name in ("viridis", "inferno"):
+    for name in ("viridis", "inferno", "magma", "plasma", "cividis"):
         ours, theirs = colour_maps.table(name), matplotlib.colormaps[name](np.linspace(0, 1, 256))[:, :3]
-        # Seventeen knots with straight lines between them.
-        assert np.abs(ours - theirs).max() < 0.03
+        # Seventeen knots with straight lines between them; the blue of cividis has a kink between two of its own.
+        assert np.abs(ours - theirs).max() < (0.045 if name == "cividis" else 0.03)
 
 
 def test_the_picture_follows_the_scene_while_it_runs():

@@ -21,7 +21,7 @@ class View(NamedTuple):
 def orbit_view(camera: Camera, size: Sequence[float], aspect: float) -> View:
     """The view of a camera on a box of ``size`` metres, the second axis up; ``aspect`` is width over height."""
     azimuth, elevation = math.radians(camera.azimuth), math.radians(camera.elevation)
-    middle = 0.5 * np.asarray(size)
+    middle = 0.5 * np.asarray(size) if camera.center is None else np.array(camera.center)
     outward = np.array(
         [
             math.sin(azimuth) * math.cos(elevation),

@@ -1,12 +1,14 @@
 """Colour maps: perceptually uniform ones for quantities, a diverging one for signed quantities.
 
-Seventeen knots each, linear in between: viridis and inferno are by van der Walt and Smith (matplotlib, CC0), balance is
-ColorBrewer's RdBu reversed (Apache-2.0).
+Seventeen knots each, linear in between: viridis, inferno, magma and plasma are by van der Walt and Smith, cividis by
+Nuñez, Anderton and Renslow (2018; matplotlib, CC0), balance is ColorBrewer's RdBu reversed (Apache-2.0).
 """
 
 import functools
 
 import numpy as np
+
+from .._ti import ti
 
 KNOTS = {
     "viridis": (
@@ -16,6 +18,18 @@ KNOTS = {
     "inferno": (
         "000004 0b0724 210c4a 3d0965 57106e 71196e 8a226a a32c61 bc3754"
         " d24644 e45a31 f1731d f98e09 fcac11 f9cb35 f2ea69 fcffa4"
+    ),
+    "magma": (
+        "000004 0a0822 1d1147 36106b 51127c 6a1c81 832681 9c2e7f b73779"
+        " d0416f e75263 f56b5c fc8961 fea772 fec488 fde2a3 fcfdbf"
+    ),
+    "plasma": (
+        "0d0887 310597 4c02a1 6600a7 7e03a8 9511a1 aa2395 bc3587 cc4778"
+        " da5a6a e66c5c f0804e f89540 fdac33 fdc527 f8df25 f0f921"
+    ),
+    "cividis": (
+        "00224e 002e6a 1a386f 32436d 434e6c 535a6d 61656f 6f7073 7d7c78"
+        " 8c8878 9b9476 aba072 bcae6c cdbb63 dec958 f0d846 fee838"
     ),
     "gray": (
         "000000 101010 202020 303030 404040 505050 606060 707070 808080"
@@ -36,3 +50,36 @@ def table(name: str) -> np.ndarray:
     at = np.linspace(0, len(knots) - 1, ENTRIES)
     columns = [np.interp(at, np.arange(len(knots)), knots[:, channel]) for channel in range(3)]
     return np.stack(columns, axis=1).astype(np.float32)
+
+
+@ti.func
+def mapped_colour(table: ti.template(), value):
+    """Colour of ``value``, from 0 to 1 and clamped to that, in a ``table`` on the device."""
+    at = ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(ENTRIES - 1.0)
+    entry = ti.min(ti.cast(at, ti.i32), ENTRIES - 2)
+    fraction = at - ti.cast(entry, ti.f32)
+    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    for channel in ti.static(range(3)):
+        first, second = table[3 * entry + channel], table[3 * entry + 3 + channel]
+        colour[channel] = first + fraction * (second - first)
+    return colour
+
+
+class Tables:
+    """Colour maps on the device, each uploaded when it is first asked for."""
+
+    def __init__(self):
+        self._tables = {}
+
+    def __getitem__(self, name: str):
+        """The table of a colour map, flat."""
+        if name not in self._tables:
+            self._tables[name] = upload(table(name))
+        return self._tables[name]
+
+
+def upload(values: np.ndarray):
+    """A new array on the device with ``values``, flat and f32."""
+    array = ti.ndarray(ti.f32, values.size)
+    array.from_numpy(np.ascontiguousarray(values, dtype=np.float32).reshape(-1))
+    return array

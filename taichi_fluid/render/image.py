@@ -27,19 +27,40 @@ def write_pixel(image: ti.template(), pixel, colour):
 
 
 class Image:
-    """Red, green and blue from 0 to 1, interleaved, row after row from the top, in one flat array.
+    """Red, green and blue from 0 to 1, interleaved, row after row from the top, at the start of one flat array.
 
     Attributes:
-        array: The values.
+        array: The values; long enough for the largest picture so far.
         nothing: Stand-ins for arrays that a kernel takes and does not read; distinct, as Taichi wants them.
     """
 
     def __init__(self, width: int, height: int):
-        self.width, self.height = width, height
         self.nothing = tuple(ti.ndarray(ti.f32, 1) for _ in range(4))
+        self.width, self.height = _checked(width, height)
         self.array = ti.ndarray(ti.f32, 3 * width * height)
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size, in pixels; the values are undefined until something is drawn. Memory only ever grows."""
+        self.width, self.height = _checked(width, height)
+        if 3 * width * height > self.array.shape[0]:
+            ti.sync()  # an array in use is never freed on Vulkan
+            self.array = ti.ndarray(ti.f32, 3 * width * height)
 
     def to_numpy(self) -> np.ndarray:
         """As ``(height, width, 3)`` bytes."""
-        values = self.array.to_numpy().reshape(self.height, self.width, 3)
+        values = self.array.to_numpy()[: 3 * self.width * self.height].reshape(self.height, self.width, 3)
         return (np.clip(values, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
+
+
+def _checked(width: int, height: int) -> tuple[int, int]:
+    if width < 1 or height < 1:
+        raise ValueError(f"a picture has at least one pixel each way; this would have {width} x {height}")
+    return int(width), int(height)
+
+
+def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:
+    """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle."""
+    cells_per_pixel = max(extent[0] / image.width, extent[1] / image.height)
+    left = 0.5 * (extent[0] - image.width * cells_per_pixel)
+    low = 0.5 * (extent[1] - image.height * cells_per_pixel)
+    return (left, low), cells_per_pixel

@@ -11,9 +11,20 @@ from ..grid import Grid
 from ..kernels import Array, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
+from . import blackbody
+from .bricks import Bricks
+from .colour_maps import upload
 
+RAY_STEP = 0.7
+"""Step of a ray in cells."""
+LEAST_DEPTH = 1e-5
+"""Optical depth of a step below which there is nothing to see."""
 LIGHT_STEP = 1.0
 """Step towards the light, in cells."""
+DULL, BRIGHT = 750.0, 1600.0
+"""Temperatures between which gas grows opaque by its glow, K."""
+FLAT = 0.75
+"""Brightness of what is shown without light and shade."""
 
 
 @ti.func
@@ -29,11 +40,37 @@ def _opacity_at(c, cells, smoke: ti.template(), dye: ti.template(), has_smoke: t
 
 
 @ti.func
+def _glowing_at(c, temperature: ti.template()):
+    """How far a cell glows, from 0 to 1; smooth, as what is seen has no edges."""
+    x = (temperature[c] + ti.f32(blackbody.AMBIENT - DULL)) * ti.f32(1.0 / (BRIGHT - DULL))
+    x = ti.min(ti.max(x, ti.f32(0.0)), ti.f32(1.0))
+    return x * x * (ti.f32(3.0) - ti.f32(2.0) * x)
+
+
+@ti.func
+def _emission_at(c, temperature: ti.template(), emission: ti.template()):
+    """Red, green and blue that a black body of a cell's temperature sends out."""
+    span = ti.static((blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1))
+    at = (temperature[c] + ti.f32(blackbody.AMBIENT - blackbody.COLDEST)) * ti.f32(1.0 / span)
+    at = ti.min(ti.max(at, ti.f32(0.0)), ti.f32(blackbody.ENTRIES - 1.0))
+    entry = ti.min(ti.cast(at, ti.i32), blackbody.ENTRIES - 2)
+    fraction = at - ti.cast(entry, ti.f32)
+    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    for channel in ti.static(range(3)):
+        first, second = emission[3 * entry + channel], emission[3 * entry + 3 + channel]
+        colour[channel] = first + fraction * (second - first)
+    return colour
+
+
+@ti.func
 def _write_extinction(
-    c, I, s, smoke: ti.template(), dye: ti.template(), extinction: ti.template(), n, strength,
-    has_smoke: ti.template(), has_dye: ti.template(),
+    c, I, s, smoke: ti.template(), dye: ti.template(), temperature: ti.template(), extinction: ti.template(), n,
+    strength, incandescence, has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
 ):  # fmt: skip
-    extinction[c] = strength * _opacity_at(c, s[0] * (n[0] + 2), smoke, dye, has_smoke, has_dye)
+    opacity = strength * _opacity_at(c, s[0] * (n[0] + 2), smoke, dye, has_smoke, has_dye)
+    if ti.static(glows):
+        opacity += incandescence * _glowing_at(c, temperature)
+    extinction[c] = opacity
 
 
 @ti.func
@@ -66,8 +103,9 @@ def _write_light(
 
 @ti.func
 def _write_glow(
-    c, I, s, smoke: ti.template(), dye: ti.template(), light: ti.template(), glow: ti.template(), n, light_n, albedo,
-    sun, ambient, has_smoke: ti.template(), has_dye: ti.template(),
+    c, I, s, smoke: ti.template(), dye: ti.template(), temperature: ti.template(), emission: ti.template(),
+    light: ti.template(), glow: ti.template(), n, light_n, albedo, sun, ambient, strength, incandescence,
+    has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
     colour = albedo
@@ -80,6 +118,15 @@ def _write_glow(
     arriving = sample(light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), light_n), light_n)
     for channel in ti.static(range(3)):
         glow[3 * c + channel] = colour[channel] * (sun[channel] * arriving + ambient[channel])
+    if ti.static(glows):
+        # Lit smoke and glowing gas share the cell as they share its opacity.
+        hot = incandescence * _glowing_at(c, temperature)
+        cold = strength * _opacity_at(c, cells, smoke, dye, has_smoke, has_dye)
+        share = hot / ti.max(hot + cold, ti.f32(1e-6))
+        sent = _emission_at(c, temperature, emission)
+        for channel in ti.static(range(3)):
+            lit = glow[3 * c + channel]
+            glow[3 * c + channel] = lit + share * (sent[channel] - lit)
 
 
 @kernel_family
@@ -99,24 +146,29 @@ def light_kernels(loops, has_solids):
 
 
 @kernel_family
-def optics_kernels(loops, has_smoke, has_dye):
+def optics_kernels(loops, has_smoke, has_dye, glows):
     IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
     Colour = float_vector(3)
 
     @ti.kernel
-    def compute_extinction(smoke: Array, dye: Array, extinction: Array, n: IntVector, strength: ti.f32):
+    def compute_extinction(
+        smoke: Array, dye: Array, temperature: Array, extinction: Array, n: IntVector, strength: ti.f32,
+        incandescence: ti.f32,
+    ):  # fmt: skip
         each_cell_in(
-            n * 0, n + 2, n, _write_extinction, (smoke, dye, extinction, n, strength, has_smoke, has_dye)
+            n * 0, n + 2, n, _write_extinction,
+            (smoke, dye, temperature, extinction, n, strength, incandescence, has_smoke, has_dye, glows),
         )  # fmt: skip
 
     @ti.kernel
     def compute_glow(
-        smoke: Array, dye: Array, light: Array, glow: Array, n: IntVector, light_n: IntVector, albedo: Colour,
-        sun: Colour, ambient: Colour,
+        smoke: Array, dye: Array, temperature: Array, emission: Array, light: Array, glow: Array, n: IntVector,
+        light_n: IntVector, albedo: Colour, sun: Colour, ambient: Colour, strength: ti.f32, incandescence: ti.f32,
     ):  # fmt: skip
         each_cell_in(
             n * 0, n + 2, n, _write_glow,
-            (smoke, dye, light, glow, n, light_n, albedo, sun, ambient, has_smoke, has_dye),
+            (smoke, dye, temperature, emission, light, glow, n, light_n, albedo, sun, ambient, strength,
+             incandescence, has_smoke, has_dye, glows),
         )  # fmt: skip
 
     return {"compute_extinction": compute_extinction, "compute_glow": compute_glow}
@@ -127,6 +179,7 @@ class Optics:
 
     Attributes:
         extinction: 1/m, at cell centres.
+        bricks: Where there is anything to see: rays jump over the rest.
         light_grid: The grid, half as fine, on which arriving light is computed.
         light: Fraction of the light that arrives.
         glow: Red, green and blue, interleaved: ``glow[3 c + channel]``.
@@ -136,32 +189,52 @@ class Optics:
         self.grid = grid
         self.light_grid = Grid(tuple((n + 1) // 2 for n in grid.shape), 2 * grid.dx)
         self.extinction, self.glow = grid.array(), grid.array(3)
+        self.bricks = Bricks(grid)
         self.light = self.light_grid.array()
-        self._nothing = [ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)]
+        self._nothing = [ti.ndarray(ti.f32, 1) for _ in range(4)]
+        self._emission = None
 
-    def compute(self, look: Look, direction: Sequence[float], smoke=None, dye=None, distance=None) -> None:
-        """Fill the volume from smoke and dye (arrays over the grid, ghosts filled; either may be absent).
+    def compute(
+        self, look: Look, direction: Sequence[float], smoke=None, dye=None, temperature=None, distance=None,
+        opacity: float = 1.0, brightness: float = 1.0, flat: bool = False,
+    ) -> None:  # fmt: skip
+        """Fill the volume from smoke, dye and heat (arrays over the grid, ghosts filled; each may be absent).
 
         Args:
             look: Opacity, colours and light.
             direction: Unit vector towards the light.
             smoke: Concentration.
             dye: Red, green and blue, component after component.
+            temperature: K above ambient; glows where it is hot enough, if ``look.incandescence`` is not 0.
             distance: To the nearest solid at the lower corners of the cells, m; solids cast shadows.
+            opacity: Factor of all opacity.
+            brightness: Factor of the light on smoke and dye.
+            flat: Show smoke in its own colour, without light and shade. Only solids are lit then.
         """
         self.grid.require_runtime()
-        kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None)
+        strength, incandescence = opacity * look.extinction, opacity * look.incandescence
+        glows = temperature is not None and incandescence > 0
+        kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None, glows)
         smoke = self._nothing[0] if smoke is None else smoke
         dye = self._nothing[1] if dye is None else dye
+        temperature = temperature if glows else self._nothing[2]
+        if glows and self._emission is None:
+            self._emission = upload(blackbody.glow_table())
+        emission = self._emission if glows else self._nothing[3]
         n, light_n = self.grid.n, self.light_grid.n
-        kernels.compute_extinction(smoke, dye, self.extinction, n, look.extinction)
-        towards = float_vector(self.grid.dim)(*direction)
-        solid = self._nothing[0] if distance is None else distance
-        light_kernels(self.light_grid.loops, distance is not None).compute_light(
-            self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
-        )
+        kernels.compute_extinction(smoke, dye, temperature, self.extinction, n, strength, incandescence)
+        self.bricks.update(self.extinction, LEAST_DEPTH / (RAY_STEP * self.grid.dx), distance)
+        if not flat or distance is not None:
+            towards = float_vector(self.grid.dim)(*direction)
+            solid = self._nothing[0] if distance is None else distance
+            light_kernels(self.light_grid.loops, distance is not None).compute_light(
+                self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
+            )
         colour = float_vector(3)
-        sun = colour(*(look.light_strength * channel for channel in look.light))
+        strong = 0.0 if flat else brightness * look.light_strength
+        sun = colour(*(strong * channel for channel in look.light))
+        ambient = colour(*(brightness * channel for channel in ((FLAT, FLAT, FLAT) if flat else look.ambient)))
         kernels.compute_glow(
-            smoke, dye, self.light, self.glow, n, light_n, colour(*look.albedo), sun, colour(*look.ambient)
-        )
+            smoke, dye, temperature, emission, self.light, self.glow, n, light_n, colour(*look.albedo), sun, ambient,
+            strength, incandescence,
+        )  # fmt: skip

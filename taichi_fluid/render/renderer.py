@@ -1,26 +1,23 @@
 """From a simulation to a picture, as its scene's look and camera ask for."""
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
 
-from ..boundary import SCALAR
+from ..scene import Look
 from ..simulation import Simulation
-from .camera import orbit_view
 from .image import Image
-from .optics import Optics
-from .slices import render_slice
-from .surfaces import Surfaces, colour_table
-from .volume import render_slab, render_volume
-
-DEFAULT_LIGHT = (0.55, 0.75, 0.35)
-DEFAULT_SOLID = (0.42, 0.42, 0.45)
-"""Colour of a solid that no scene names."""
+from .views import VIEWS, Parts
 
 
 class Renderer:
     """Draws one simulation; what it shows follows the simulation's scene at every call.
+
+    A picture is made in two halves. ``prepare`` copies what the view shows out of the simulation; ``draw`` makes a
+    picture of the copy, any number of times: with another camera, exposure, background, plane or size, and also while
+    a step is under way. Solids alone are not copied: their distances are read as they are.
+
+    Attributes:
+        simulation: What is drawn.
+        image: The picture on the device.
 
     Args:
         simulation: What to draw.
@@ -31,83 +28,54 @@ class Renderer:
         self.simulation = simulation
         output = simulation.scene.output
         self.image = Image(width or output.width, height or output.height)
-        self._optics: Optics | None = None
-        self._values = self._colours = None
+        self._parts = Parts(simulation)
+        self._views = {}
+        self._prepared = None
+
+    def _view(self, look: Look):
+        if look.view not in self._views:
+            self._views[look.view] = VIEWS[look.view](self._parts)
+        return self._views[look.view]
+
+    def _needs(self, look: Look) -> tuple:
+        return (look.view, self._view(look).needs(look))
+
+    def resize(self, width: int, height: int) -> None:
+        """Another picture size in pixels, from the next ``draw`` on; cheap, and memory only ever grows."""
+        self.image.resize(width, height)
+
+    def prepare(self) -> None:
+        """Copy what the next pictures show out of the simulation's state, as it is now."""
+        self.simulation.grid.require_runtime()
+        look = self.simulation.scene.look
+        self._view(look).prepare(look)
+        self._prepared = self._needs(look)
+
+    def prepared_for(self, look: Look) -> bool:
+        """Whether ``draw`` could show this look without reading the simulation's state.
+
+        Another view or quantity, and colours, light and opacity of smoke, need another ``prepare``.
+        """
+        return self._prepared == self._needs(look)
+
+    def draw(self) -> np.ndarray:
+        """Draw what was prepared; ``(height, width, 3)`` bytes, the first row on top. See ``draw_image``."""
+        self.draw_image()
+        return self.image.to_numpy()
+
+    def draw_image(self) -> None:
+        """Draw what was prepared into ``image``, on the device.
+
+        If that is not what the scene's look asks for by now (see ``prepared_for``), it is prepared first, from the
+        state as it is then: a caller that draws in the midst of a step asks before.
+        """
+        self.simulation.grid.require_runtime()
+        look = self.simulation.scene.look
+        if not self.prepared_for(look):
+            self.prepare()
+        self._view(look).draw(look, self.image)
 
     def render(self) -> np.ndarray:
         """Draw the present state; ``(height, width, 3)`` bytes, the first row on top."""
-        self.simulation.grid.require_runtime()
-        if self.simulation.scene.look.view == "slice":
-            self._render_slice()
-        else:
-            self._render_volume()
-        return self.image.to_numpy()
-
-    def _render_volume(self) -> None:
-        simulation, look = self.simulation, self.simulation.scene.look
-        grid, carried = simulation.grid, simulation.state.carried
-        if self._optics is None:
-            self._optics = Optics(grid)
-        arrays = {name: carried[name].current for name in ("smoke", "dye") if name in carried}
-        direction, surfaces = _unit(look.light_direction or DEFAULT_LIGHT[: grid.dim]), None
-        if simulation.solids:
-            arrays["distance"] = simulation.solids.distance
-            surfaces = self._surfaces(direction)
-        self._optics.compute(look, direction, **arrays)
-        extinction, glow = self._optics.extinction, self._optics.glow
-        background = (look.background_top, look.background_bottom)
-        if grid.dim == 2:
-            render_slab(grid, extinction, glow, self.image, background, look.exposure, surfaces)
-        else:
-            view = orbit_view(simulation.scene.camera, grid.size, self.image.width / self.image.height)
-            render_volume(grid, extinction, glow, view, self.image, background, look.exposure, surfaces)
-
-    def _surfaces(self, direction: Sequence[float]) -> Surfaces:
-        simulation, optics = self.simulation, self._optics
-        look, solids = simulation.scene.look, simulation.solids
-        assert optics is not None and solids is not None
-        if self._colours is None:
-            own = [solid.colour for solid in simulation.scene.solids]
-            each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
-            self._colours = colour_table([colour for colour in each for _ in range(solids.images)])
-        sun = [look.light_strength * channel for channel in look.light]
-        return Surfaces(solids, self._colours, optics.light, optics.light_grid.n, sun, look.ambient, direction)
-
-    def _render_slice(self) -> None:
-        simulation, look = self.simulation, self.simulation.scene.look
-        values = self._quantity(look.quantity)
-        limits = look.limits
-        if limits is None:
-            interior = simulation.grid.to_numpy(values)
-            limits = (float(interior.min()), float(interior.max()))
-            if look.colour_map == "balance":
-                limits = (-max(map(abs, limits)), max(map(abs, limits)))
-        distance = simulation.solids.distance if simulation.solids else None
-        render_slice(simulation.grid, values, self.image, look.colour_map, limits, look.axis, look.position, distance)
-
-    def _quantity(self, name: str):
-        """The named quantity at cell centres, ghosts filled."""
-        simulation = self.simulation
-        if name in simulation.state.carried:
-            return simulation.state.carried[name].current
-        if self._values is None:
-            self._values = simulation.grid.array()
-        velocity, diagnostics = simulation.state.velocity.current, simulation.diagnostics
-        if name == "pressure":
-            self._values.copy_from(simulation.state.pressure)
-        elif name in ("speed", "divergence", "vorticity"):
-            {
-                "speed": diagnostics.compute_speed,
-                "divergence": diagnostics.compute_divergence,
-                "vorticity": diagnostics.compute_vorticity,
-            }[name](velocity, self._values)
-        else:
-            known = ", ".join([*simulation.state.carried, "pressure", "speed", "divergence", "vorticity"])
-            raise ValueError(f"look.quantity is {name!r}, which this scene does not carry; it may be one of {known}")
-        simulation.walls.fill(self._values, SCALAR)
-        return self._values
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    length = math.sqrt(sum(x * x for x in vector)) or 1.0
-    return [x / length for x in vector]
+        self.prepare()
+        return self.draw()

@@ -56,6 +56,23 @@ def depth_at(distance: ti.template(), q, n, dx):
 
 
 @ti.func
+def solid_hit(distance: ti.template(), eye, ray, enter, leave, n, dx):
+    """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere.
+
+    Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and a third of a cell at least.
+    """
+    t, hit = enter, leave
+    while t < leave:
+        away = depth_at(distance, inside_box(eye + t * ray, n), n, dx)
+        if away < 0:
+            hit = ti.max(t + away, enter)
+            t = leave
+        else:
+            t += ti.max(ti.f32(0.9) * away, ti.f32(0.33))
+    return ti.min(hit, leave)
+
+
+@ti.func
 def surface_colour(
     q, distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun,
     ambient, direction, n, dx,

@@ -2,15 +2,15 @@
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, float_vector, kernel_family, strides_of
+from ..kernels import Array, flat, float_vector, kernel_family, strides_of
 from ..operators.interpolation import inside_box, lower_corner_at, sample
 from ..operators.noise import hash_01
+from .bricks import Bricks, brick_at, steps_to_leave
 from .camera import View
-from .image import Image, background_at, tone_map, write_pixel
+from .image import Image, background_at, fit_plane, tone_map, write_pixel
+from .optics import LEAST_DEPTH, RAY_STEP
 from .surfaces import Surfaces, depth_at, surface_colour
 
-RAY_STEP = 0.7
-"""Step of a ray in cells."""
 SLAB = 0.1
 """Thickness of the slab that a 2D scene is seen as, in box heights."""
 
@@ -36,7 +36,7 @@ def sample_glow(glow: ti.template(), q, n):
 
 
 @ti.func
-def _box_span(eye, ray, n):
+def box_span(eye, ray, n):
     """Where a ray enters and leaves the box, in cells along it."""
     enter, leave = ti.f32(0.0), ti.f32(1e9)
     for axis in ti.static(range(3)):
@@ -52,34 +52,42 @@ def _box_span(eye, ray, n):
 
 @ti.func
 def _march_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), distance: ti.template(),
-    owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx, width,
-    height, eye, forward, right, up, top, bottom, exposure, has_solids: ti.template(),
+    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), occupied: ti.template(), brick_n,
+    distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient,
+    direction, n, dx, width, height, eye, forward, right, up, top, bottom, exposure, has_solids: ti.template(),
 ):  # fmt: skip
     across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
     upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
     ray = (forward + across * right + upward * up).normalized()
-    enter, leave = _box_span(eye, ray, n)
+    enter, leave = box_span(eye, ray, n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     # Every ray starts at its own fraction of a step: fine grain instead of rings.
-    t = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
+    start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
+    brick_s = strides_of(brick_n)
+    k = 0
+    t = start
     while t < leave and passing > ti.f32(0.004):
         q = inside_box(eye + t * ray, n)
-        depth = sample(extinction, 0, q, n) * ti.f32(RAY_STEP) * dx
-        if ti.static(has_solids):
-            sunk = depth_at(distance, q, n, dx)
-            if sunk < 0:
-                surface = inside_box(eye + (t + sunk) * ray, n)
-                colour += passing * surface_colour(
-                    surface, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
-                )
-                passing, depth = ti.f32(0.0), ti.f32(0.0)
-        if depth > ti.f32(1e-5):
-            through = ti.exp(-depth)
-            colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
-            passing *= through
-        t += ti.f32(RAY_STEP)
+        brick = brick_at(q, brick_n)
+        if occupied[flat(brick, brick_s)] == 0:
+            k = steps_to_leave(eye, ray, start, ti.f32(RAY_STEP), brick, k, brick_n)
+        else:
+            k += 1
+            depth = sample(extinction, 0, q, n) * ti.f32(RAY_STEP) * dx
+            if ti.static(has_solids):
+                sunk = depth_at(distance, q, n, dx)
+                if sunk < 0:
+                    surface = inside_box(eye + (t + sunk) * ray, n)
+                    colour += passing * surface_colour(
+                        surface, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
+                    )
+                    passing, depth = ti.f32(0.0), ti.f32(0.0)
+            if depth > ti.f32(LEAST_DEPTH):
+                through = ti.exp(-depth)
+                colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
+                passing *= through
+        t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
     colour += passing * background_at(ti.f32(0.5) + ti.f32(0.5) * upward, top, bottom)
     write_pixel(image, y * width + x, tone_map(colour, exposure))
 
@@ -119,15 +127,15 @@ def volume_kernels(loops, has_solids):
 
     @ti.kernel
     def march(
-        image: Array, extinction: Array, glow: Array, distance: Array, owner: Array, colours: Array, light: Array,
-        light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector, n: IntVector, dx: ti.f32,
-        width: ti.i32, height: ti.i32, eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
+        image: Array, extinction: Array, glow: Array, occupied: Array, brick_n: IntVector, distance: Array, owner: Array,
+        colours: Array, light: Array, light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector,
+        n: IntVector, dx: ti.f32, width: ti.i32, height: ti.i32, eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
         top: Colour, bottom: Colour, exposure: ti.f32,
     ):  # fmt: skip
         each_pixel(
             width, height, _march_pixel,
-            (image, extinction, glow, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx, width,
-             height, eye, forward, right, up, top, bottom, exposure, has_solids),
+            (image, extinction, glow, occupied, brick_n, distance, owner, colours, light, light_n, sun, ambient,
+             direction, n, dx, width, height, eye, forward, right, up, top, bottom, exposure, has_solids),
         )  # fmt: skip
 
     @ti.kernel
@@ -146,7 +154,7 @@ def volume_kernels(loops, has_solids):
     return {"march": march} if loops.dim == 3 else {"slab": slab}
 
 
-def _surface_arguments(surfaces: Surfaces | None, nothing, n) -> tuple:
+def surface_arguments(surfaces: Surfaces | None, nothing, n) -> tuple:
     """Arguments of the kernels; without solids, placeholders that are never read."""
     if surfaces is not None:
         return surfaces.arguments()
@@ -156,7 +164,7 @@ def _surface_arguments(surfaces: Surfaces | None, nothing, n) -> tuple:
 
 
 def render_volume(
-    grid: Grid, extinction, glow, view: View, image: Image, background, exposure: float,
+    grid: Grid, extinction, glow, bricks: Bricks, view: View, image: Image, background, exposure: float,
     surfaces: Surfaces | None = None,
 ) -> None:  # fmt: skip
     """Ray-march the optical volume of a 3D grid into ``image``.
@@ -165,6 +173,7 @@ def render_volume(
         grid: The grid.
         extinction: 1/m, ghosts filled.
         glow: Interleaved colours, ghosts filled.
+        bricks: Where there is anything to see.
         view: The camera's view, in metres.
         image: What to fill.
         background: Colours of the upper and the lower edge.
@@ -175,19 +184,11 @@ def render_volume(
     point, colour = float_vector(3), float_vector(3)
     eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
     volume_kernels(grid.loops, surfaces is not None).march(
-        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
-        image.width, image.height, point(*eye),
+        image.array, extinction, glow, bricks.occupied, bricks.grid.n,
+        *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*eye),
         point(*view.forward), point(*view.right), point(*view.up),
         colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip
-
-
-def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:
-    """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle."""
-    cells_per_pixel = max(extent[0] / image.width, extent[1] / image.height)
-    left = 0.5 * (extent[0] - image.width * cells_per_pixel)
-    low = 0.5 * (extent[1] - image.height * cells_per_pixel)
-    return (left, low), cells_per_pixel
 
 
 def render_slab(
@@ -198,7 +199,7 @@ def render_slab(
     corner, cells_per_pixel = fit_plane(grid.shape, image)
     point, colour = float_vector(2), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).slab(
-        image.array, extinction, glow, *_surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
+        image.array, extinction, glow, *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
         SLAB * grid.size[1], image.width, image.height,
         point(*(0.5 + c for c in corner)), cells_per_pixel, colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip

@@ -1,0 +1,340 @@
+"""The views of a simulation, each in two halves: ``prepare`` copies what it shows, ``draw`` makes a picture of that.
+
+``needs`` names what of a look the copy depends on: as long as it stays the same, drawing needs no new one.
+"""
+
+import math
+from collections.abc import Sequence
+
+from .._ti import ti
+from ..boundary import SCALAR
+from ..kernels import Array, kernel_family
+from ..scene import Look
+from ..simulation import Simulation
+from .arrows import render_arrows
+from .camera import View, orbit_view
+from .colour_maps import Tables
+from .image import Image
+from .legend import Legend
+from .optics import Optics
+from .ranges import Plane, Ranges, Smoothed, plane_of
+from .sheets import render_sheets
+from .slices import render_slice
+from .surfaces import Surfaces, colour_table
+from .tracers import Tracers
+from .volume import render_slab, render_volume
+
+DEFAULT_LIGHT = (0.55, 0.75, 0.35)
+DEFAULT_SOLID = (0.42, 0.42, 0.45)
+"""Colour of a solid that no scene names."""
+SIGNED = ("pressure", "divergence", "vorticity")
+"""Quantities of both signs: their limits lie evenly about 0. In 3D vorticity is a magnitude."""
+TRACER_SMOKE, TRACER_SMOKE_LIGHT = 0.15, 0.2
+"""Opacity and brightness of smoke behind tracers, of its own."""
+SHEET_OPACITY = 0.35
+"""Opacity of smoke on sheets, of its own: they are to be seen through."""
+ARROW_SHADE = 0.55
+"""Brightness of the plane below arrows, of its own."""
+
+
+@ti.func
+def _write_strongest(c, I, s, dye: ti.template(), out: ti.template(), cells):
+    out[c] = ti.max(dye[c], dye[c + cells], dye[c + 2 * cells])
+
+
+@kernel_family
+def dye_kernels(loops):
+    IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
+
+    @ti.kernel
+    def compute_strongest(dye: Array, out: Array, n: IntVector, cells: ti.i32):
+        each_cell_in(n * 0, n + 2, n, _write_strongest, (dye, out, cells))
+
+    return {"compute_strongest": compute_strongest}
+
+
+class Parts:
+    """What the views of one simulation share: arrays, each made when it is first needed, colour maps, the legend."""
+
+    def __init__(self, simulation: Simulation):
+        self.simulation = simulation
+        self.tables, self.legend = Tables(), Legend()
+        self._optics = self._colours = self._values = self._ranges = None
+
+    @property
+    def optics(self) -> Optics:
+        """The optical volume."""
+        if self._optics is None:
+            self._optics = Optics(self.simulation.grid)
+        return self._optics
+
+    @property
+    def distance(self):
+        """To the nearest solid at the lower corners of the cells, m; None without solids."""
+        return self.simulation.solids.distance if self.simulation.solids else None
+
+    @property
+    def ranges(self) -> Ranges:
+        """Measures the values on planes."""
+        if self._ranges is None:
+            solids = self.simulation.solids
+            self._ranges = Ranges(self.simulation.grid, solids.fluid if solids else None)
+        return self._ranges
+
+    @property
+    def values(self):
+        """A scalar at cell centres, ghosts filled: what ``copy_quantity`` copied last."""
+        if self._values is None:
+            self._values = self.simulation.grid.array()
+        return self._values
+
+    def view(self, image: Image) -> View | None:
+        """What the camera sees; None in 2D."""
+        grid = self.simulation.grid
+        if grid.dim == 2:
+            return None
+        return orbit_view(self.simulation.scene.camera, grid.size, image.width / image.height)
+
+    def prepare_smoke(self, look: Look, opacity: float = 1.0, brightness: float = 1.0, flat: bool = False) -> None:
+        """Fill the optical volume."""
+        simulation = self.simulation
+        carried = simulation.state.carried
+        arrays = {name: carried[name].current for name in ("smoke", "dye", "temperature") if name in carried}
+        direction = light_direction(look, simulation.grid.dim)
+        self.optics.compute(
+            look, direction, **arrays, distance=self.distance, opacity=opacity, brightness=brightness, flat=flat
+        )
+
+    def surfaces(self, look: Look) -> Surfaces | None:
+        """The solids, lit through the optical volume."""
+        simulation, solids = self.simulation, self.simulation.solids
+        if not solids:
+            return None
+        if self._colours is None:
+            own = [solid.colour for solid in simulation.scene.solids]
+            each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
+            self._colours = colour_table([colour for colour in each for _ in range(solids.images)])
+        sun = [look.light_strength * channel for channel in look.light]
+        direction = light_direction(look, simulation.grid.dim)
+        light, light_n = self.optics.light, self.optics.light_grid.n
+        return Surfaces(solids, self._colours, light, light_n, sun, look.ambient, direction)
+
+    def draw_smoke(self, look: Look, image: Image) -> None:
+        """Fill the picture with the optical volume."""
+        grid, optics, surfaces = self.simulation.grid, self.optics, self.surfaces(look)
+        background = (look.background_top, look.background_bottom)
+        view = self.view(image)
+        if view is None:
+            render_slab(grid, optics.extinction, optics.glow, image, background, look.exposure, surfaces)
+        else:
+            render_volume(
+                grid, optics.extinction, optics.glow, optics.bricks, view, image, background, look.exposure, surfaces
+            )  # fmt: skip
+
+    def shown_quantity(self, look: Look) -> str:
+        """The look's quantity, or if the scene does not carry it, what comes nearest to it."""
+        carried = self.simulation.state.carried
+        if look.quantity in carried or look.quantity in ("speed", *SIGNED):
+            return look.quantity
+        return next((name for name in ("smoke", "dye") if name in carried), "speed")
+
+    def copy_quantity(self, name: str) -> None:
+        """Copy the named quantity into ``values``."""
+        simulation, values = self.simulation, self.values
+        state, diagnostics, grid = simulation.state, simulation.diagnostics, simulation.grid
+        if name == "dye":
+            dye = state.carried[name].current
+            dye_kernels(grid.loops).compute_strongest(dye, values, grid.n, grid.cells)
+        elif name in state.carried:
+            values.copy_from(state.carried[name].current)
+        elif name == "pressure":
+            values.copy_from(state.pressure)
+        else:
+            compute = {
+                "speed": diagnostics.compute_speed,
+                "divergence": diagnostics.compute_divergence,
+                "vorticity": diagnostics.compute_vorticity,
+            }[name]
+            compute(state.velocity.current, values)
+        if name not in state.carried:
+            simulation.walls.fill(values, SCALAR)
+
+    def draw_legend(self, look: Look, image: Image, quantity: str, limits: tuple[float, float], shade: float = 1.0):
+        """Add the legend of a colour-mapped quantity to a picture, if the look has one."""
+        if look.legend:
+            self.legend.draw(image, quantity, limits, look.colour_map, shade)
+
+
+class LitVolume:
+    """The optical volume, lit: marched along rays in 3D, a slab in 2D."""
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+
+    def needs(self, look: Look) -> tuple:
+        """What of a look the preparation depends on."""
+        light = (look.light, look.light_strength, look.light_direction, look.ambient)
+        return (look.extinction, look.incandescence, look.albedo, *light)
+
+    def prepare(self, look: Look) -> None:
+        """Copy what is shown."""
+        self.parts.prepare_smoke(look)
+
+    def draw(self, look: Look, image: Image) -> None:
+        """Fill the picture."""
+        self.parts.draw_smoke(look, image)
+
+
+class Sheets(LitVolume):
+    """The optical volume in its own colours on a stack of planes; in 2D on the one there is."""
+
+    def prepare(self, look: Look) -> None:
+        """Copy what is shown."""
+        self.parts.prepare_smoke(look, SHEET_OPACITY, flat=True)
+
+    def draw(self, look: Look, image: Image) -> None:
+        """Fill the picture."""
+        parts, view = self.parts, self.parts.view(image)
+        if view is None:
+            parts.draw_smoke(look, image)
+            return
+        background = (look.background_top, look.background_bottom)
+        optics = parts.optics
+        render_sheets(
+            parts.simulation.grid, optics.extinction, optics.glow, view, image, background, look.exposure, look.sheets,
+            parts.surfaces(look),
+        )  # fmt: skip
+
+
+class Slice:
+    """A quantity in colours on a plane."""
+
+    shade = 1.0
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self._smoothed, self._measured = Smoothed(), None
+
+    def needs(self, look: Look) -> tuple:
+        """What of a look the preparation depends on."""
+        return (self.parts.shown_quantity(look),)
+
+    def prepare(self, look: Look) -> None:
+        """Copy what is shown."""
+        self.parts.copy_quantity(self.parts.shown_quantity(look))
+        self._measured = None
+        self._measure(look)
+
+    def plane(self, look: Look) -> Plane:
+        """The plane that a look asks for."""
+        return plane_of(self.parts.simulation.grid, look.axis, look.position)
+
+    def _measure(self, look: Look) -> tuple[float, float]:
+        """Limits of the colours; those found by themselves follow the values once in each preparation."""
+        if look.limits is not None:
+            return look.limits
+        quantity, plane, dim = self.parts.shown_quantity(look), self.plane(look), self.parts.simulation.grid.dim
+        signed = quantity in SIGNED[: 3 if dim == 2 else 2]
+        even = look.colour_map == "balance" or signed
+        key = (quantity, plane, even)
+        if key != self._measured:
+            low, high = self.parts.ranges.limits(self.parts.values, plane)
+            if even:
+                low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+            self._smoothed.update(key, self.parts.simulation.steps, low, high)
+            self._measured = key
+        return self._smoothed.limits
+
+    def draw(self, look: Look, image: Image) -> None:
+        """Fill the picture."""
+        parts, limits = self.parts, self._measure(look)
+        table, plane = parts.tables[look.colour_map], self.plane(look)
+        render_slice(
+            parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade
+        )  # fmt: skip
+        self._draw_over(look, image, plane)
+        parts.draw_legend(look, image, parts.shown_quantity(look), limits, self.shade)
+
+    def _draw_over(self, look: Look, image: Image, plane: Plane) -> None:
+        """Add to the colours, below the legend."""
+
+
+class Arrows(Slice):
+    """Arrows of the velocity over a dimmed slice."""
+
+    shade = ARROW_SHADE
+
+    def __init__(self, parts: Parts):
+        super().__init__(parts)
+        self._velocity, self._fastest, self._timed = None, Smoothed(), None
+
+    def prepare(self, look: Look) -> None:
+        """Copy what is shown."""
+        super().prepare(look)
+        if self._velocity is None:
+            self._velocity = self.parts.simulation.grid.velocity()
+        self._velocity.copy_from(self.parts.simulation.state.velocity.current)
+        self._timed = None
+
+    def _speed(self, look: Look, plane: Plane) -> float:
+        """Speed of the longest arrow, m/s."""
+        if look.arrow_speed is not None:
+            return look.arrow_speed
+        if plane != self._timed:
+            speed = self.parts.ranges.fastest(self._velocity, plane)
+            self._fastest.update(plane, self.parts.simulation.steps, 0.0, speed)
+            self._timed = plane
+        return self._fastest.limits[1]
+
+    def _draw_over(self, look: Look, image: Image, plane: Plane) -> None:
+        parts = self.parts
+        render_arrows(
+            parts.simulation.grid, self._velocity, image, plane, look.arrows, self._speed(look, plane), parts.distance
+        )  # fmt: skip
+
+
+class TracerStreaks:
+    """Points that drift with the flow, over faint smoke; the speed is their colour."""
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self.tracers: Tracers | None = None
+        self._smoothed, self._faint = Smoothed(), LitVolume(parts)
+
+    def needs(self, look: Look) -> tuple:
+        """What of a look the preparation depends on."""
+        return (*self._faint.needs(look), look.tracers, look.tracer_life)
+
+    def prepare(self, look: Look) -> None:
+        """Let the tracers drift to now, and copy the smoke."""
+        parts, simulation = self.parts, self.parts.simulation
+        parts.prepare_smoke(look, TRACER_SMOKE, TRACER_SMOKE_LIGHT)
+        if self.tracers is None or self.tracers.count != look.tracers:
+            ti.sync()  # an array in use is never freed on Vulkan
+            self.tracers = Tracers(simulation.grid, simulation.walls, parts.distance, look.tracers)
+        velocity = simulation.state.velocity.current
+        simulation.diagnostics.compute_speed(velocity, parts.values)
+        fastest = simulation.diagnostics.largest_magnitude(parts.values)
+        fastest = fastest if math.isfinite(fastest) else 0.0
+        self.tracers.advance(velocity, simulation.time, look.tracer_life, fastest)
+        self._smoothed.update("speed", simulation.steps, 0.0, fastest)
+
+    def draw(self, look: Look, image: Image) -> None:
+        """Fill the picture."""
+        parts = self.parts
+        assert self.tracers is not None
+        limits = look.limits if look.limits is not None and look.quantity == "speed" else self._smoothed.limits
+        parts.draw_smoke(look, image)
+        self.tracers.draw(image, parts.view(image), parts.tables[look.colour_map], limits, look.tracer_life)
+        parts.draw_legend(look, image, "speed", limits)
+
+
+def light_direction(look: Look, dim: int) -> list[float]:
+    """Unit vector towards the light."""
+    vector: Sequence[float] = look.light_direction or DEFAULT_LIGHT[:dim]
+    length = math.sqrt(sum(x * x for x in vector)) or 1.0
+    return [x / length for x in vector]
+
+
+VIEWS = {"volume": LitVolume, "sheets": Sheets, "slice": Slice, "arrows": Arrows, "tracers": TracerStreaks}
+"""By the name that a look gives them."""
