@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .grid import Grid
     from .render.renderer import Renderer
+    from .resampling import resample
     from .scene import Scene, SceneError, preset, preset_names
     from .sides import Boundary, Side
     from .simulation import NotFinite, Simulation, Stage, Step
     from .solids import Motion, SampledDistance, Solid
+    from .viewer.window import show
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,8 @@ _HOME = {
     "Step": ".simulation",
     "preset": ".scene",
     "preset_names": ".scene",
+    "resample": ".resampling",
+    "show": ".viewer.window",
 }
 
 __all__ = [
@@ -59,6 +63,8 @@ __all__ = [
     "Step",
     "preset",
     "preset_names",
+    "resample",
+    "show",
 ]
 
 

@@ -61,4 +61,14 @@ ti = _import_taichi()
 
 from taichi.lang import impl  # noqa: E402  (only after the quiet import above)
 
-__all__ = ["impl", "ti"]
+__all__ = ["impl", "set_packed_image", "ti"]
+
+
+def set_packed_image(canvas, packed) -> None:
+    """Show packed colours, ``(width, height)`` of u32 from the lower left, on a canvas of a window.
+
+    ``Canvas.set_image`` ends in this call, after it has made such an array, again in every frame, from what it is given.
+    """
+    from taichi.ui.utils import get_field_info
+
+    canvas.canvas.set_image(get_field_info(packed))

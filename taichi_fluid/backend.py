@@ -1,6 +1,7 @@
 """Choice and start of a Taichi backend. Only the command line and the demos come here; the library never does."""
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -20,7 +21,7 @@ class BackendError(RuntimeError):
     """A backend that does not start here; the message says which, and what does."""
 
 
-def _probe(arch: str, hardware: bool = False) -> bool:
+def starts(arch: str, hardware: bool = False) -> bool:
     """Whether ``arch`` starts, found out in another process: a missing driver can end the one that asks.
 
     With ``hardware`` a Vulkan driver that computes on the processor does not count.
@@ -72,8 +73,8 @@ def start(arch: str = "auto", **options) -> str:
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         raise BackendError("opengl does not start without a display (DISPLAY is not set): try vulkan or cpu.")
     if arch == "auto":
-        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and _probe(a, hardware=True)), "cpu")
-    elif arch != "cpu" and not _probe(arch):
+        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and starts(a, hardware=True)), "cpu")
+    elif arch != "cpu" and not starts(arch):
         raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
     with _quiet_stdout():
         start_here(arch, **options)
@@ -104,6 +105,31 @@ def _worth_trying(arch: str) -> bool:
             return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
         return os.path.isdir("/dev/dri")
     return True
+
+
+def device_name(arch: str, log: str = "") -> str:
+    """What ``arch`` computes on; a Vulkan device is named in Taichi's own log. Empty where nothing says it."""
+    if arch == "cpu":
+        return _processor()
+    if arch == "cuda":
+        try:
+            listed = subprocess.run(
+                ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, timeout=30
+            )
+            return listed.stdout.splitlines()[0].strip() if listed.stdout else ""
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    found = VULKAN_DEVICE.search(log)
+    return found.group(1) if found else ""
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+        return f"{names[0]}, {os.cpu_count()} threads"
+    except (OSError, IndexError):
+        return f"{platform.processor() or platform.machine()}, {os.cpu_count()} threads"
 
 
 class _quiet_stdout:  # noqa: N801 - reads as a verb where it is used

@@ -4,20 +4,22 @@ Exit status 0 done, 1 failed, 2 bad input. Progress and sentences go to stderr, 
 only after the input has been checked.
 """
 
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from .errors import TaichiUnavailable
 from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
-from .limits import ARCHS, MAX_ARRAY_BYTES
+from .limits import ARCHS
+from .memory import gib, require_memory
 from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
+
+T = TypeVar("T")
 
 
 def _stop(message: str, status: int = 2) -> NoReturn:
@@ -43,46 +45,13 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return changes
 
 
-def _gib(count: float) -> str:
-    return f"{count / 2**30:.3g} GiB"
+def _window_arch(arch: str) -> str:
+    """What ``auto`` means where a window is wanted: on macOS not Metal, whose windows can freeze the desktop."""
+    if arch != "auto" or sys.platform != "darwin":
+        return arch
+    from . import backend
 
-
-def _free_memory() -> int | None:
-    """Memory that this process may still take, in bytes; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as info:
-            for line in info:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _check_memory(scene: Scene) -> None:
-    """Refuse a grid that the machine, or any array of a backend, cannot hold."""
-    needed, free = bytes_needed(scene), _free_memory()
-    shape = " x ".join(map(str, scene.domain.shape))
-    cells = math.prod(n + 2 for n in scene.domain.shape)
-    if 4 * cells * 3 > MAX_ARRAY_BYTES:
-        raise SceneError(
-            f"domain.resolution is {scene.domain.resolution}: {shape} cells need {_gib(needed)} and arrays of "
-            f"{_gib(12 * cells)}; a backend holds arrays of less than 2 GiB, so choose a smaller resolution."
-        )
-    if free is not None and needed > free:
-        raise SceneError(
-            f"domain.resolution is {scene.domain.resolution}: {shape} cells need {_gib(needed)} of memory; "
-            f"{_gib(free)} are free on this machine, so choose a smaller resolution."
-        )
-
-
-def _has_display() -> bool:
-    if sys.platform.startswith("linux"):
-        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    return True
+    return "vulkan" if backend.starts("vulkan") else "cpu"
 
 
 def _common(command: Callable) -> Callable:
@@ -90,11 +59,11 @@ def _common(command: Callable) -> Callable:
     options = [
         click.option("--arch", type=click.Choice(("auto", *ARCHS)), default="auto", show_default=True, help="Backend."),
         click.option("--resolution", type=int, metavar="N", help="Cells along the longest edge of the box."),
-        click.option("--frames", type=int, metavar="N", help="Pictures to record."),
+        click.option("--frames", type=int, metavar="N", help="Pictures to record; no window opens."),
         click.option("--headless", is_flag=True, help="Record without a window."),
         click.option(
             "--out", type=click.Path(path_type=Path), metavar="PATH",
-            help="FILE.mp4, or a folder for PNG files.  [default: NAME.mp4 here]",
+            help="Record into FILE.mp4, or a folder for PNG files; no window opens.  [default: NAME.mp4 here]",
         ),
         click.option(
             "--set", "settings", multiple=True, metavar="KEY=VALUE",
@@ -102,7 +71,7 @@ def _common(command: Callable) -> Callable:
         ),
         click.option(
             "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
-            help="Write the numbers of the run: times, iterations, residual, divergence, mass.",
+            help="Record, and write the numbers of the run: times, iterations, residual, divergence, mass.",
         ),
     ]  # fmt: skip
     for option in reversed(options):
@@ -114,6 +83,7 @@ def _run(
     load: Callable[[], Scene], arch: str, resolution: int | None, frames: int | None, headless: bool,
     out: Path | None, settings: Sequence[str], json_path: Path | None,
 ) -> None:  # fmt: skip
+    recording = not (frames is None and out is None and json_path is None)
     try:
         scene = load()
         changes = _parse_settings(settings)
@@ -122,55 +92,77 @@ def _run(
         if frames is not None:
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
-        outputs = Outputs.plan(out, scene.name)
+        outputs = Outputs.plan(out, scene.name) if headless or recording else None
         if json_path is not None:
             require_writable(json_path, "the JSON file")
-            if json_path.resolve() in {path.resolve() for path in (outputs.video, outputs.poster) if path}:
+            written = (outputs.video, outputs.poster) if outputs else ()
+            if json_path.resolve() in {path.resolve() for path in written if path}:
                 raise OutputError(f"the JSON file {str(json_path)!r} is also an output of this run: give another name.")
-        _check_memory(scene)
+        require_memory(scene)
     except (SceneError, OutputError) as error:
         _stop(str(error))
     try:
         from . import backend  # the first line that imports Taichi
+        from .viewer.display import WindowProbe
     except TaichiUnavailable as error:
         _stop(str(error))
-    if not headless:
-        if _has_display():
-            _say(
-                "the live window is not in this version yet, so the scene is recorded; give --headless to record without this remark."
-            )
-        else:
-            _say("there is no display (DISPLAY is not set), so the scene is recorded instead of shown in a window.")
+    probe = WindowProbe() if outputs is None else None
     try:
-        running = backend.start(arch)
+        running = backend.start(_window_arch(arch) if probe else arch)
     except backend.BackendError as error:
+        if probe:
+            probe.close()
         _stop(str(error))
+    problem = probe.problem(running) if probe else None
+    if probe and problem is None:
+        _show_window(scene, running)
+        return
+    if outputs is None:
+        _say(f"{problem}, so the scene is recorded instead of shown in a window.")
+        try:
+            outputs = Outputs.plan(out, scene.name)
+        except OutputError as error:
+            _stop(str(error))
     _record(scene, running, outputs, json_path)
 
 
-def _build(scene: Scene, arch: str):
-    """The simulation, or one sentence where the device has no room for it."""
+def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
+    """What ``make`` makes of the scene, or one sentence where the device has no room for it."""
     from .mesh import MeshError
-    from .simulation import Simulation
 
     try:
-        return Simulation(scene)
+        return make(scene)
     except MeshError as error:
         _stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-        _stop(f"{arch} cannot hold this scene, which needs {_gib(bytes_needed(scene))}: {reason}.", status=1)
+        _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {reason}.", status=1)
+
+
+def _show_window(scene: Scene, arch: str) -> None:
+    from .viewer.session import Session
+    from .viewer.window import LiveWindow
+
+    shape = " x ".join(map(str, scene.domain.shape))
+    _say(f"{scene.name}, {shape} cells on {arch}. Escape or the window's own button ends it.")
+    session = None
+    try:
+        session = _build(Session, scene, arch)
+        LiveWindow(session, arch=arch).run()
+    except KeyboardInterrupt:  # before the window was there
+        pass
+    _show(session.written if session else [])
 
 
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
-    from .simulation import NotFinite
+    from .simulation import NotFinite, Simulation
     from .viewer.recorder import Recorder, record
 
     output, recorder = scene.output, None
     shape = " x ".join(map(str, scene.domain.shape))
     _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
-        simulation = _build(scene, arch)
+        simulation = _build(Simulation, scene, arch)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(simulation, recorder)
     except NotFinite as error:

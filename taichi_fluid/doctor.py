@@ -6,7 +6,6 @@ Every arch is tried in a process of its own, because a missing driver can end th
 import json
 import math
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import numpy as np
 
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
-from .backend import VULKAN_DEVICE, probe_environment, start_here
+from .backend import device_name, probe_environment, start_here
 from .boundary import Boundary, Walls
 from .grid import Grid
 from .pressure.projection import Projection
@@ -116,7 +115,7 @@ def examine(arch: str) -> dict[str, Any]:
     if not answers:
         reason = "ended the process" if child.returncode < 0 else "does not start"
         return {**finding, "note": f"{reason} (status {child.returncode}): {_last_words(text)}"}
-    return {**finding, "starts": True, **json.loads(answers[-1][len(ANSWER) :]), "device": _device(arch, text)}
+    return {**finding, "starts": True, **json.loads(answers[-1][len(ANSWER) :]), "device": device_name(arch, text)}
 
 
 def _last_words(text: str) -> str:
@@ -124,30 +123,6 @@ def _last_words(text: str) -> str:
     named = [line for line in lines if "rror" in line]
     words = re.sub(r"^\[.*?\]\s*(\[.*?\]\s*)?", "", (named or lines or ["nothing said"])[-1])
     return words[:120]
-
-
-def _device(arch: str, log: str) -> str:
-    if arch == "cpu":
-        return _processor()
-    if arch == "cuda":
-        try:
-            listed = subprocess.run(
-                ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, timeout=30
-            )
-            return listed.stdout.splitlines()[0].strip() if listed.stdout else ""
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-    found = VULKAN_DEVICE.search(log)
-    return found.group(1) if found else ""
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
-        return f"{names[0]}, {os.cpu_count()} threads"
-    except (OSError, IndexError):
-        return f"{platform.processor() or platform.machine()}, {os.cpu_count()} threads"
 
 
 def _answer(arch: str) -> None:

@@ -27,7 +27,7 @@ ORDER = [
     ["state"],
     ["diagnostics"],
     ["simulation"],
-    ["resample"],
+    ["resampling"],
     ["render"],
     ["io"],
     ["viewer"],

@@ -1,7 +1,11 @@
 """MP4 files through PyAV, which is imported only here and only when a video is asked for."""
 
+import contextlib
 import os
+import queue
 import tempfile
+import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,12 +21,13 @@ class VideoWriter:
         path: Where the video shall stand.
         width, height: Of the pictures, in pixels; an odd one is cropped by one, which H.264 asks for.
         fps: Pictures in a second.
+        preset: How much effort the encoder spends, as x264 names it.
 
     Raises:
         OutputError: if PyAV or its H.264 encoder is missing.
     """
 
-    def __init__(self, path: Path, width: int, height: int, fps: float):
+    def __init__(self, path: Path, width: int, height: int, fps: float, preset: str = "medium"):
         try:
             import av
         except ImportError as error:
@@ -47,7 +52,7 @@ class VideoWriter:
                 f"this PyAV has no H.264 encoder ({error}); give --out a folder to get PNG files."
             ) from None
         stream.width, stream.height, stream.pix_fmt = self._width, self._height, "yuv420p"
-        stream.options = {"crf": "18", "preset": "medium"}
+        stream.options = {"crf": "18", "preset": preset}
         self._stream = stream
 
     def write(self, picture: np.ndarray) -> None:
@@ -77,3 +82,90 @@ class VideoWriter:
             self._container.close()
         finally:
             Path(self._temporary).unlink(missing_ok=True)
+
+
+class LiveVideo:
+    """Records pictures as they come, at any pace, into a video that plays at the pace at which they came.
+
+    Encoding happens in a thread of its own. Where it cannot keep up, pictures are left out and the one before stays.
+
+    Args:
+        path: Where the video shall stand.
+        width, height: Of the video; a picture of another size is scaled to it.
+        fps: Pictures in a second of the video.
+        clock: What says the time, in seconds.
+
+    Attributes:
+        error: What went wrong in the thread, if anything did.
+    """
+
+    WAITING = 8
+    """Pictures that may wait for the encoder."""
+
+    def __init__(self, path: Path, width: int, height: int, fps: float = 30.0, clock=time.monotonic):
+        self.path, self.error = path, None
+        self._writer = VideoWriter(path, width, height, fps, preset="veryfast")
+        self._size, self._fps, self._clock = (height, width), fps, clock
+        self._begin: float | None = None
+        self._sent = 0
+        self._shown: np.ndarray | None = None
+        self._queue: queue.Queue = queue.Queue(maxsize=self.WAITING)
+        self._thread = threading.Thread(target=self._encode, daemon=True)
+        self._thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """Length of what was taken so far."""
+        return self._sent / self._fps
+
+    def offer(self, picture: np.ndarray) -> None:
+        """Take ``(height, width, 3)`` bytes as what is seen from now on."""
+        now = self._clock()
+        if self._begin is None:
+            self._begin = now
+        elif self._due(now) <= 0 or self._queue.full():
+            return
+        else:
+            self._show(self._due(now))
+        self._shown = _fitted(picture, *self._size)
+
+    def _due(self, now: float) -> int:
+        """How many pictures of the video the one before was seen for."""
+        assert self._begin is not None
+        return int((now - self._begin) * self._fps + 1e-6) - self._sent
+
+    def _show(self, copies: int) -> None:
+        self._queue.put((self._shown, copies))
+        self._sent += copies
+
+    def close(self) -> None:
+        """Wait for the encoder and finish the file; ``error`` says whether it is whole."""
+        if self._begin is not None:
+            self._show(max(self._due(self._clock()), 1))
+        self._queue.put(None)
+        self._thread.join()
+
+    def _encode(self) -> None:
+        ended = False
+        try:
+            while (item := self._queue.get()) is not None:
+                picture, copies = item
+                for _ in range(copies):
+                    self._writer.write(picture)
+            ended = True
+            self._writer.close()
+        except Exception as error:
+            self.error = error
+            with contextlib.suppress(Exception):
+                self._writer.discard()
+            while not ended and self._queue.get() is not None:  # so that nobody waits for room
+                pass
+
+
+def _fitted(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The picture at another size, each pixel the nearest one; a copy, so that it may change meanwhile."""
+    if picture.shape[:2] == (height, width):
+        return picture.copy()
+    rows = np.arange(height) * picture.shape[0] // height
+    columns = np.arange(width) * picture.shape[1] // width
+    return picture[rows[:, None], columns[None, :]]

@@ -1,0 +1,459 @@
+"""A running scene that somebody steers: everything a window does, but for the window.
+
+The panel, the keys and the mouse call what stands here; so do the tests, without any of them.
+"""
+
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._ti import ti
+from ..io.files import OutputError, whole_file
+from ..io.images import write_png
+from ..io.video import LiveVideo
+from ..memory import require_memory
+from ..mesh import MeshError
+from ..render.renderer import Renderer
+from ..resampling import resample
+from ..scene import MeshSolid, Scene, SceneError, preset
+from ..simulation import NotFinite, Simulation, Step
+from .pointer import drag_velocity
+
+LONGEST_DEBT = 1 / 15
+"""Seconds by which the flow may lag behind the clock before it gives up on them."""
+SHORTEST_STEP = 1 / 120
+"""Seconds of the clock that a step is worth waiting for."""
+FASTEST_DRAG = 2.0
+"""Longest edges of the box that a drag may push the fluid through in a second."""
+COARSEST = 8
+FINER = 1.25
+STEPS_REMEMBERED = 20
+MEASURED_EVERY = 0.5
+"""Seconds between two measurements of what only the panel shows."""
+
+
+Action = Callable[[], Any]
+
+
+class Stroke(NamedTuple):
+    """What the pointer did since the last one: from where to where, in metres, and in how many seconds."""
+
+    start: np.ndarray
+    end: np.ndarray
+    seconds: float
+
+
+class Health(NamedTuple):
+    """How the flow is doing.
+
+    Attributes:
+        stage_ms: Median milliseconds of each stage.
+        step_ms: Their sum.
+        iterations: Of the last pressure solve.
+        residual: Relative residual that it left.
+        status: How it ended.
+        divergence: Largest divergence, 1/s.
+        cfl: Cells that the fastest fluid crosses in a step.
+        mass: Integral of the smoke, or of all dye.
+        dt: Of the last step, s.
+    """
+
+    stage_ms: dict[str, float]
+    step_ms: float
+    iterations: int
+    residual: float
+    status: str
+    divergence: float
+    cfl: float
+    mass: float
+    dt: float
+
+
+class Session:
+    """A scene, its simulation and its pictures, under somebody's hands.
+
+    Args:
+        scene: What to begin with.
+        folder: Where recordings, screenshots and saved scenes go.
+        build: Makes the simulation of a scene; one's own may add solids and stages.
+        size: Width and height of the pictures in pixels.
+
+    Attributes:
+        simulation: What runs now; another one after another preset or resolution.
+        renderer: Draws it.
+        paused: Whether time stands still.
+        message: The last thing worth saying, in a sentence.
+        written: Files that were written.
+        pictures: How many pictures were drawn so far.
+        draw_seconds: How long the last one took.
+    """
+
+    def __init__(
+        self, scene: Scene, folder: Path | str = ".", build: Callable[[Scene], Simulation] = Simulation,
+        size: tuple[int, int] | None = None,
+    ):  # fmt: skip
+        self.folder = Path(folder).resolve()
+        self._build, self._size = build, size or (scene.output.width, scene.output.height)
+        self.paused, self.message, self.written = False, "", []
+        self.pictures, self.draw_seconds = 0, 0.0
+        self.video: LiveVideo | None = None
+        self._start(build(scene))
+
+    def _start(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.renderer = Renderer(simulation, *self._size)
+        self._parts: Generator[None, None, Step] | None = None
+        self._single, self._failed, self._stale, self._redraw = False, False, True, True
+        self._strokes: list[Stroke] = []
+        self._steps: deque[Step] = deque(maxlen=STEPS_REMEMBERED)
+        self._debt, self._measured_at = 0.0, -math.inf
+        self._measured = (0.0, 0.0, 0.0)
+
+    # The scene
+
+    @property
+    def scene(self) -> Scene:
+        """The scene as it is by now."""
+        return self.simulation.scene
+
+    @property
+    def failed(self) -> bool:
+        """Whether a quantity became NaN or infinite; only ``reset`` and another scene help."""
+        return self._failed
+
+    @property
+    def stepping(self) -> bool:
+        """Whether a step has begun and not ended."""
+        return self._parts is not None
+
+    def set(self, changes: Mapping[str, Any]) -> bool:
+        """Change values of the scene by dotted key; a value that cannot be is answered by ``message`` and not taken."""
+        if "look.view" in changes and self.scene.look.quantity not in self.scene.quantities:
+            # A view that would show what this scene has not begins with something else.
+            changes = {"look.quantity": self.scene.quantities[0], **changes}
+        try:
+            self.simulation.scene = self.scene.with_values(changes)
+        except ValueError as error:
+            self.message = str(error)
+            return False
+        self._redraw = True
+        return True
+
+    # Time
+
+    def advance(self, seconds: float, elapsed: float) -> bool:
+        """Work on the next step for about ``seconds``.
+
+        Args:
+            seconds: How long; one part of a step may take longer.
+            elapsed: Seconds since the last call, by which the flow may go on, times the scene's pace.
+
+        Returns:
+            Whether there is something new to draw.
+        """
+        running = not (self.paused or self._failed)
+        pace = self.scene.live.pace
+        if running:
+            self._debt = min(self._debt + pace * elapsed, pace * LONGEST_DEBT)
+        deadline, news = time.perf_counter() + seconds, False
+        while self.stepping or self._single or (running and self._debt >= pace * SHORTEST_STEP):
+            if not self._failed and self._go_on():
+                news = True
+                # Draw before another step begins, unless that one will be done in time.
+                if time.perf_counter() + self._step_seconds() > deadline:
+                    break
+            if self._failed or time.perf_counter() >= deadline:
+                break
+        if not self.stepping and self._flush():
+            news = True
+        return news or self._redraw
+
+    def _step_seconds(self) -> float:
+        return 1e-3 * sum(self._steps[-1].stage_ms.values()) if self._steps else math.inf
+
+    def _go_on(self) -> bool:
+        """Begin a step or go on with one, by one part of it; whether that ended it."""
+        try:
+            if self._parts is None:
+                self._flush()
+                longest = self._debt if self._debt > 0 else self.scene.solver.max_dt
+                self._parts = self.simulation.stepping(timed=True, longest=longest)
+            next(self._parts)
+        except StopIteration as end:
+            self._end_step(end.value)
+            return True
+        except NotFinite as error:
+            self._parts, self._single, self._failed = None, False, True
+            self.message = f"stopped: {error} Reset to start again."
+        return False
+
+    def _end_step(self, step: Step) -> None:
+        self._parts, self._single = None, False
+        self._steps.append(step)
+        self._debt -= step.dt
+        self._stale = True
+
+    def _flush(self) -> bool:
+        """Paint the strokes that wait, between two steps."""
+        strokes, self._strokes = self._strokes, []
+        live = self.scene.live
+        longest = max(self.scene.domain.size)
+        for stroke in strokes:
+            velocity = None
+            if live.push > 0 and (stroke.start != stroke.end).any():
+                velocity = drag_velocity(stroke.start, stroke.end, stroke.seconds, live.push, FASTEST_DRAG * longest)
+            self.simulation.paint(
+                stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint,
+                dye=[live.paint * channel for channel in live.colour], temperature=live.heat,
+            )  # fmt: skip
+        self._stale |= bool(strokes)
+        return bool(strokes)
+
+    def stroke(self, start: np.ndarray, end: np.ndarray, seconds: float) -> None:
+        """Drag the pointer from ``start`` to ``end``, in metres; it is painted before the next step."""
+        self._strokes.append(Stroke(np.asarray(start, float), np.asarray(end, float), seconds))
+
+    def pause(self) -> None:
+        """Stop time, or let it go on."""
+        self.paused = not self.paused
+        self._debt = 0.0
+
+    def step_once(self) -> None:
+        """Make one step, paused or not; time stands still after it."""
+        self.paused, self._single, self._debt = True, not self._failed, 0.0
+
+    def reset(self) -> None:
+        """Back to the start, with the values as they are."""
+        self._abandon()
+        self.simulation.reset()
+        self._failed, self._stale, self.message = False, True, ""
+        self._steps.clear()
+
+    def clear(self) -> None:
+        """Take away all that the flow carries; the flow stays."""
+        self._finish_step()
+        self.simulation.clear()
+        self._stale = True
+
+    def _finish_step(self) -> None:
+        while self.stepping:
+            self._go_on()
+
+    def _abandon(self) -> None:
+        if self._parts is not None:
+            self._parts.close()
+            self._parts = None
+        self._single, self._strokes, self._debt = False, [], 0.0
+
+    # Other scenes
+
+    def load(self, name: str) -> None:
+        """Start a scene of the package."""
+        self._replace(preset(name))
+
+    def other(self, name: str) -> Action:
+        """Say that a scene of the package is about to start, and return what starts it."""
+        self.message = f"building {name} ..."
+        return lambda: self.load(name)
+
+    def finer(self) -> Action:
+        """Say that more cells are about to come, and return what brings them."""
+        self.message = "building a finer grid ..."
+        return lambda: self.resize_grid(finer=True)
+
+    def coarser(self) -> Action:
+        """Say that fewer cells are about to come, and return what brings them."""
+        self.message = "building a coarser grid ..."
+        return lambda: self.resize_grid(finer=False)
+
+    def resize_grid(self, finer: bool) -> None:
+        """Go on with more cells, or with fewer, from the flow as it is."""
+        now = self.scene.domain.resolution
+        wanted = max(now * FINER, now + 8) if finer else min(now / FINER, now - 8)
+        resolution = max(8 * round(wanted / 8), COARSEST)
+        if resolution == now:
+            self.message = f"domain.resolution is {now}; it does not become smaller than {COARSEST} here."
+            return
+        self._finish_step()
+        try:
+            scene = self.scene.with_values({"domain.resolution": resolution})
+        except SceneError as error:
+            self.message = str(error)
+            return
+        before = None if self._failed else self.simulation
+        self._replace(scene, before)
+
+    def _replace(self, scene: Scene, before: Simulation | None = None) -> None:
+        try:
+            require_memory(scene)
+            simulation = self._build(scene)
+        except (SceneError, MeshError, MemoryError, RuntimeError) as error:
+            self.message = f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}"
+            return
+        if before is not None:
+            resample(before, simulation)
+        self._abandon()
+        ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
+        self.message = ""
+        self._start(simulation)
+
+    # Pictures
+
+    def redraw(self) -> None:
+        """Draw again though nothing has changed: the place of the picture has."""
+        self._redraw = True
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the pictures in pixels."""
+        return self._size
+
+    @size.setter
+    def size(self, size: tuple[int, int]) -> None:
+        if size != self._size:
+            self._size = size
+            self.renderer.resize(*size)
+            self._redraw = True
+
+    def draw(self) -> bool:
+        """Draw into ``renderer.image`` if anything has changed; whether something was drawn.
+
+        In the middle of a step it draws what the end of the last one left, which the camera may go around.
+        """
+        if self.stepping and (self._stale or not self.renderer.prepared_for(self.scene.look)):
+            return False
+        if self._stale or not self.renderer.prepared_for(self.scene.look):
+            self.renderer.prepare()
+        elif not self._redraw:
+            return False
+        begun = time.perf_counter()
+        self.renderer.draw_image()
+        ti.sync()
+        self.draw_seconds = time.perf_counter() - begun
+        self._stale = self._redraw = False
+        self.pictures += 1
+        return True
+
+    def picture(self) -> np.ndarray:
+        """What was drawn last: ``(height, width, 3)`` bytes, the first row on top."""
+        return self.renderer.image.to_numpy()
+
+    def screenshot(self, picture: np.ndarray | None = None) -> None:
+        """Write the picture as PNG."""
+        path = self._free_name(".png")
+        self._write(path, lambda: write_png(path, self.picture() if picture is None else picture))
+
+    def save_scene(self) -> None:
+        """Write the scene, with all values as they are now, as TOML."""
+        path = self._free_name(".toml")
+        meshes = {
+            f"solids.{i}.file": str(Path(solid.file).resolve())
+            for i, solid in enumerate(self.scene.solids)
+            if isinstance(solid, MeshSolid)
+        }
+        text = self.scene.with_values(meshes).dumps()
+
+        def write() -> None:
+            with whole_file(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+
+        self._write(path, write)
+
+    def record(self) -> None:
+        """Begin a recording of what is seen, or end it."""
+        if self.video is None:
+            path = self._free_name(".mp4")
+            try:
+                self.video = LiveVideo(path, *self._size)
+            except OSError as error:
+                self.message = f"recording is not possible: {error}"
+                return
+            self.message = f"recording {path.name} ..."
+            self.offer_picture()
+            return
+        video, self.video = self.video, None
+        video.close()
+        self._report(video.path, video.error)
+
+    def offer_picture(self) -> None:
+        """Let a recording, if there is one, see the picture that was drawn last."""
+        if self.video is None:
+            return
+        if self.video.error is not None:
+            self.record()
+        else:
+            self.video.offer(self.picture())
+
+    def close(self) -> None:
+        """End a recording; files are whole after it."""
+        if self.video is not None:
+            self.record()
+        self._abandon()
+
+    def _free_name(self, suffix: str) -> Path:
+        count = 1
+        while (path := self.folder / f"{self.scene.name}_{count:03d}{suffix}").exists():
+            count += 1
+        return path
+
+    def _write(self, path: Path, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except (OSError, OutputError) as error:
+            self._report(path, error)
+        else:
+            self._report(path, None)
+
+    def _report(self, path: Path, error: Exception | None) -> None:
+        if error is not None:
+            self.message = f"{path.name} cannot be written: {error}"
+        else:
+            self.written.append(path)
+            self.message = f"wrote {path.name}"
+
+    # Numbers
+
+    def health(self) -> Health | None:
+        """How the flow is doing; None before its first step."""
+        if not self._steps:
+            return None
+        simulation, last = self.simulation, self._steps[-1]
+        now = time.perf_counter()
+        if not self.stepping and not self._failed and now - self._measured_at > MEASURED_EVERY:
+            velocity = simulation.state.velocity.current
+            divergence = simulation.diagnostics.divergence(velocity).max
+            speed = simulation.diagnostics.largest_magnitude(velocity)
+            self._measured, self._measured_at = (divergence, speed, self._mass()), now
+        names = [stage.name for stage in simulation.stages]
+        stage_ms = {
+            name: statistics.median(step.stage_ms.get(name, 0.0) for step in self._steps) for name in names
+        }  # fmt: skip
+        solve = last.pressure
+        return Health(
+            stage_ms,
+            sum(stage_ms.values()),
+            solve.iterations if solve else 0,
+            solve.relative_residual if solve else 0.0,
+            solve.status.name.lower().replace("_", " ") if solve else "-",
+            self._measured[0],
+            self._measured[1] * last.dt / simulation.grid.dx,
+            self._measured[2],
+            last.dt,
+        )
+
+    def _mass(self) -> float:
+        carried, grid = self.simulation.state.carried, self.simulation.grid
+        name = "smoke" if "smoke" in carried else "dye"
+        if name not in carried:
+            return 0.0
+        quantity = carried[name]
+        return sum(
+            self.simulation.diagnostics.integral(quantity.current, offset=k * grid.cells)
+            for k in range(quantity.components)
+        )
