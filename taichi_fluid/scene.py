@@ -700,5 +700,9 @@ def bytes_needed(scene: Scene) -> int:
     if scene.fluid.viscosity or scene.fluid.smoke_diffusion or scene.fluid.heat_diffusion:
         words += 2 + 4 + 3 + 4  # the same again for diffusion
     words += 4 + 1  # the picture's optical volume and light
+    if scene.look.view in ("slice", "arrows", "tracers"):
+        words += 1 + dim  # the quantity and the velocity that are shown
+    if scene.look.view == "tracers":
+        words += 8 * scene.look.tracers / padded
     picture = 3 * scene.output.width * scene.output.height
     return int(4 * (words * padded + picture)) + 2**20  # the rest: partial sums, scalars of the solvers

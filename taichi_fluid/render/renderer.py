@@ -63,8 +63,8 @@ class Renderer:
         self.draw_image()
         return self.image.to_numpy()
 
-    def draw_image(self) -> None:
-        """Draw what was prepared into ``image``, on the device.
+    def draw_image(self, finished: bool = True) -> None:
+        """Draw what was prepared into ``image``, on the device; else without what ``finish`` lays over it.
 
         If that is not what the scene's look asks for by now (see ``prepared_for``), it is prepared first, from the
         state as it is then: a caller that draws in the midst of a step asks before.
@@ -74,6 +74,12 @@ class Renderer:
         if not self.prepared_for(look):
             self.prepare()
         self._view(look).draw(look, self.image)
+        if finished:
+            self.finish(self.image)
+
+    def finish(self, image: Image) -> None:
+        """Lay over a larger copy of ``image`` what should be sharp in it: tracers and the legend."""
+        self._parts.finish(image)
 
     def render(self) -> np.ndarray:
         """Draw the present state; ``(height, width, 3)`` bytes, the first row on top."""

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .._ti import ti
 from ..boundary import SCALAR
@@ -58,7 +58,8 @@ class Parts:
 
     def __init__(self, simulation: Simulation):
         self.simulation = simulation
-        self.tables, self.legend = Tables(), Legend()
+        self.tables, self._legend = Tables(), Legend()
+        self._overlays: list[Callable[[Image], None]] = []
         self._optics = self._colours = self._values = self._ranges = None
 
     @property
@@ -159,10 +160,20 @@ class Parts:
         if name not in state.carried:
             simulation.walls.fill(values, SCALAR)
 
-    def draw_legend(self, look: Look, image: Image, quantity: str, limits: tuple[float, float], shade: float = 1.0):
-        """Add the legend of a colour-mapped quantity to a picture, if the look has one."""
+    def add_legend(self, look: Look, quantity: str, limits: tuple[float, float], shade: float = 1.0):
+        """Lay the legend of a colour-mapped quantity over the picture, if the look has one."""
         if look.legend:
-            self.legend.draw(image, quantity, limits, look.colour_map, shade)
+            self.lay_over(lambda image: self._legend.draw(image, quantity, limits, look.colour_map, shade))
+
+    def lay_over(self, draw: Callable[[Image], None]) -> None:
+        """What is sharp whatever the size of the picture: drawn when ``finish`` is called."""
+        self._overlays.append(draw)
+
+    def finish(self, image: Image) -> None:
+        """Draw what lies over the picture, into it or into a larger copy of it."""
+        overlays, self._overlays = self._overlays, []
+        for draw in overlays:
+            draw(image)
 
 
 class LitVolume:
@@ -253,7 +264,7 @@ class Slice:
             parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade
         )  # fmt: skip
         self._draw_over(look, image, plane)
-        parts.draw_legend(look, image, parts.shown_quantity(look), limits, self.shade)
+        parts.add_legend(look, parts.shown_quantity(look), limits, self.shade)
 
     def _draw_over(self, look: Look, image: Image, plane: Plane) -> None:
         """Add to the colours, below the legend."""
@@ -325,8 +336,9 @@ class TracerStreaks:
         assert self.tracers is not None
         limits = look.limits if look.limits is not None and look.quantity == "speed" else self._smoothed.limits
         parts.draw_smoke(look, image)
-        self.tracers.draw(image, parts.view(image), parts.tables[look.colour_map], limits, look.tracer_life)
-        parts.draw_legend(look, image, "speed", limits)
+        tracers, table = self.tracers, parts.tables[look.colour_map]
+        parts.lay_over(lambda image: tracers.draw(image, parts.view(image), table, limits, look.tracer_life))
+        parts.add_legend(look, "speed", limits)
 
 
 def light_direction(look: Look, dim: int) -> list[float]:

@@ -59,14 +59,14 @@ class Rows:
             self._place(f"text {line}", len(line) * LETTER, FONT)
 
     def button(self, name: str, text: str) -> bool:
-        """A button; whether it was pressed."""
+        """A button; whether it was pressed. Its text may change between press and release: three # leave it aside."""
         self._place(name, len(text) * LETTER + 8, FRAME)
-        return self._gui.button(f"{text}##{name}")
+        return self._gui.button(f"{text}###{name}")
 
     def checkbox(self, name: str, text: str, value: bool) -> bool:
         """A check box; its new value."""
         self._place(name, FRAME, FRAME)
-        return self._gui.checkbox(f"{text}##{name}", value)
+        return self._gui.checkbox(f"{text}###{name}", value)
 
     def slider(self, name: str, value: float, low: float, high: float) -> float | None:
         """A slider; its new value if it was moved."""

@@ -19,6 +19,8 @@ from ..io.images import write_png
 from ..io.video import LiveVideo
 from ..memory import require_memory
 from ..mesh import MeshError
+from ..render.enlarge import enlarge
+from ..render.image import Image
 from ..render.renderer import Renderer
 from ..resampling import resample
 from ..scene import MeshSolid, Scene, SceneError, preset
@@ -87,6 +89,7 @@ class Session:
     Attributes:
         simulation: What runs now; another one after another preset or resolution.
         renderer: Draws it.
+        shown: The picture that was drawn last, in full size, on the device.
         paused: Whether time stands still.
         message: The last thing worth saying, in a sentence.
         written: Files that were written.
@@ -101,13 +104,15 @@ class Session:
         self.folder = Path(folder).resolve()
         self._build, self._size = build, size or (scene.output.width, scene.output.height)
         self.paused, self.message, self.written = False, "", []
+        self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds = 0, 0.0
         self.video: LiveVideo | None = None
         self._start(build(scene))
 
     def _start(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self.renderer = Renderer(simulation, *self._size)
+        self.renderer = Renderer(simulation, *self._drawn_size)
+        self.shown = self.renderer.image
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
@@ -316,13 +321,30 @@ class Session:
 
     @size.setter
     def size(self, size: tuple[int, int]) -> None:
-        if size != self._size:
-            self._size = size
-            self.renderer.resize(*size)
+        self._resize(size, self._detail)
+
+    @property
+    def detail(self) -> float:
+        """Part of the width and height in which pictures are drawn, before they are scaled to their size."""
+        return self._detail
+
+    @detail.setter
+    def detail(self, detail: float) -> None:
+        self._resize(self._size, detail)
+
+    def _resize(self, size: tuple[int, int], detail: float) -> None:
+        if (size, detail) != (self._size, self._detail):
+            self._size, self._detail = size, detail
+            self.renderer.resize(*self._drawn_size)
             self._redraw = True
 
+    @property
+    def _drawn_size(self) -> tuple[int, int]:
+        width, height = self._size
+        return max(round(self._detail * width), 1), max(round(self._detail * height), 1)
+
     def draw(self) -> bool:
-        """Draw into ``renderer.image`` if anything has changed; whether something was drawn.
+        """Draw into ``shown`` if anything has changed; whether something was drawn.
 
         In the middle of a step it draws what the end of the last one left, which the camera may go around.
         """
@@ -333,21 +355,32 @@ class Session:
         elif not self._redraw:
             return False
         begun = time.perf_counter()
-        self.renderer.draw_image()
+        reduced = self._drawn_size != self._size
+        self.renderer.draw_image(finished=not reduced)
         ti.sync()
         self.draw_seconds = time.perf_counter() - begun
+        self.shown = self.renderer.image
+        if reduced:
+            self._full.resize(*self._size)
+            enlarge(self.renderer.image, self._full)
+            self.renderer.finish(self._full)
+            self.shown = self._full
         self._stale = self._redraw = False
         self.pictures += 1
         return True
 
     def picture(self) -> np.ndarray:
         """What was drawn last: ``(height, width, 3)`` bytes, the first row on top."""
-        return self.renderer.image.to_numpy()
+        return self.shown.to_numpy()
 
     def screenshot(self, picture: np.ndarray | None = None) -> None:
-        """Write the picture as PNG."""
+        """Write the picture as PNG, in its full size."""
         path = self._free_name(".png")
-        self._write(path, lambda: write_png(path, self.picture() if picture is None else picture))
+        if picture is None:
+            detail, self.detail = self._detail, 1.0
+            self.draw()
+            picture, self.detail = self.picture(), detail
+        self._write(path, lambda: write_png(path, picture))
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""

@@ -51,32 +51,18 @@ SETTLED_SECONDS = 0.3
 
 
 @ti.kernel
-def _present(
-    packed: ti.types.ndarray(dtype=ti.u32, ndim=2), image: Array, width: ti.i32, height: ti.i32, left: ti.i32,
-    shown: ti.i32,
-):  # fmt: skip
-    """The picture, scaled to ``shown`` columns from ``left`` on and to the full height, as packed colours."""
+def _pack(packed: ti.types.ndarray(dtype=ti.u32, ndim=2), image: Array, width: ti.i32, left: ti.i32):
+    """The picture, from column ``left`` of the window on, as packed colours; first axis to the right, second upwards."""
     for i, j in packed:
-        colour = ti.Vector([ti.f32(BEYOND), ti.f32(BEYOND), ti.f32(BEYOND)])
-        if left <= i < left + shown:
-            x = (ti.cast(i - left, ti.f32) + ti.f32(0.5)) * ti.cast(width, ti.f32) / ti.cast(shown, ti.f32)
-            y = ti.cast(height, ti.f32) - (ti.cast(j, ti.f32) + ti.f32(0.5)) * ti.cast(height, ti.f32) / ti.cast(
-                packed.shape[1], ti.f32
-            )
-            x = ti.min(ti.max(x - ti.f32(0.5), ti.f32(0.0)), ti.cast(width - 1, ti.f32))
-            y = ti.min(ti.max(y - ti.f32(0.5), ti.f32(0.0)), ti.cast(height - 1, ti.f32))
-            x0, y0 = ti.cast(x, ti.i32), ti.cast(y, ti.i32)
-            x1, y1 = ti.min(x0 + 1, width - 1), ti.min(y0 + 1, height - 1)
-            fx, fy = x - ti.cast(x0, ti.f32), y - ti.cast(y0, ti.f32)
-            for channel in ti.static(range(3)):
-                lower = image[3 * (y0 * width + x0) + channel] * (1 - fx) + image[3 * (y0 * width + x1) + channel] * fx
-                upper = image[3 * (y1 * width + x0) + channel] * (1 - fx) + image[3 * (y1 * width + x1) + channel] * fx
-                colour[channel] = lower * (1 - fy) + upper * fy
-        value = ti.u32(255) << ti.u32(24)
+        x, y = i - left, packed.shape[1] - 1 - j
         # Rounded up or down by chance, the same in every frame: dark gradients would show their steps.
         chance = ti.f32(0.02) + ti.f32(0.96) * hash_01(ti.Vector([i, j]))
+        value = ti.u32(255) << ti.u32(24)
         for channel in ti.static(range(3)):
-            byte = ti.min(ti.max(colour[channel], ti.f32(0.0)), ti.f32(1.0)) * ti.f32(255.0) + chance
+            light = ti.f32(BEYOND)
+            if 0 <= x < width:
+                light = image[3 * (y * width + x) + channel]
+            byte = ti.min(ti.max(light, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(255.0) + chance
             value |= ti.cast(byte, ti.u32) << ti.u32(8 * channel)
         packed[i, j] = value
 
@@ -220,11 +206,11 @@ class LiveWindow:
         height = self._packed.shape[1]
         idle = time.perf_counter() - self._changed_at > IDLE_SECONDS and session.paused and not session.stepping
         scale = 1.0 if idle or session.video is not None else SCALES[self._scale]
-        session.size = (max(round(scale * width), 16), max(round(scale * height), 16))
+        session.size, session.detail = (width, height), scale
         if not session.draw():
             return
-        image = session.renderer.image
-        _present(self._packed, image.array, image.width, image.height, left, width)
+        _pack(self._packed, session.shown.array, width, left)
+        ti.sync()
         if not idle:
             self._adapt(session.draw_seconds)
 
