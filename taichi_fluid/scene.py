@@ -581,7 +581,7 @@ class Scene(_Config):
                 node[leaf] = value
             else:
                 raise SceneError(f"unknown key {key!r}: {'.'.join(parents)} is a value and has no keys.")
-        return Scene.from_dict(values)
+        return type(self).from_dict(values)
 
 
 def _is_file(path: str) -> bool:

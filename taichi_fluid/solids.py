@@ -334,9 +334,10 @@ def solid_velocity_at(
     x[axis] -= ti.f32(0.5) * dx
     value = motions[row + axis]
     if ti.static(s.n == 3):
-        one, two = ti.static((axis + 1) % 3), ti.static((axis + 2) % 3)
-        value += motions[row + 3 + one] * (x[two] - motions[row + 6 + two])
-        value -= motions[row + 3 + two] * (x[one] - motions[row + 6 + one])
+        # As literals: an index that is a variable of 64 bits, which the caller may have made the default, is refused.
+        one, two = row + ti.static((axis + 1) % 3), row + ti.static((axis + 2) % 3)
+        value += motions[one + 3] * (x[ti.static((axis + 2) % 3)] - motions[two + 6])
+        value -= motions[two + 3] * (x[ti.static((axis + 1) % 3)] - motions[one + 6])
     else:
         sign = ti.static(1.0 if axis == 1 else -1.0)
         value += ti.f32(sign) * motions[row + 5] * (x[1 - axis] - motions[row + 6 + 1 - axis])

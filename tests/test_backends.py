@@ -106,6 +106,23 @@ def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, options):
     assert max(differences.values()) <= 3e-6, differences
 
 
+def test_solids_and_every_view_work_with_integers_of_64_bits():
+    done = run(
+        "-c",
+        "from taichi_fluid._ti import ti\n"
+        "ti.init(arch=ti.cpu, log_level=ti.ERROR, enable_fallback=False, default_ip=ti.i64)\n"
+        "import taichi_fluid as tf\n"
+        "scene = tf.preset('obstacles').with_values({'domain.resolution': 16})\n"
+        "simulation = tf.Simulation(scene)\n"
+        "simulation.advance(0.1)\n"
+        "for view in ('volume', 'slice', 'sheets', 'arrows', 'tracers'):\n"
+        "    simulation.scene = scene.with_values({'look.view': view})\n"
+        "    assert tf.Renderer(simulation, 200, 200).render().std() > 3, view\n"
+        "print('all drawn')\n",
+    )
+    assert "all drawn" in done.stdout, done.stderr[-2000:]
+
+
 def test_the_comparison_notices_a_hundred_thousandth(step_of):
     """Sabotage: fields scaled by 1.00001, and a NaN, fail."""
     fields = step_of(2, "cpu")

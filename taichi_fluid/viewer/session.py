@@ -335,7 +335,6 @@ class Session:
     def _resize(self, size: tuple[int, int], detail: float) -> None:
         if (size, detail) != (self._size, self._detail):
             self._size, self._detail = size, detail
-            self.renderer.resize(*self._drawn_size)
             self._redraw = True
 
     @property
@@ -356,6 +355,7 @@ class Session:
             return False
         begun = time.perf_counter()
         reduced = self._drawn_size != self._size
+        self.renderer.resize(*self._drawn_size)  # not before: until now the last picture may be asked for
         self.renderer.draw_image(finished=not reduced)
         ti.sync()
         self.draw_seconds = time.perf_counter() - begun
