@@ -31,8 +31,8 @@ LONGEST_DEBT = 1 / 15
 """Seconds by which the flow may lag behind the clock before it gives up on them."""
 SHORTEST_STEP = 1 / 120
 """Seconds of the clock that a step is worth waiting for."""
-FASTEST_DRAG = 2.0
-"""Longest edges of the box that a drag may push the fluid through in a second."""
+FASTEST_DRAG = 1.0
+"""Longest edges of the box that a drag may push the fluid through in a second: more only splashes against the walls."""
 COARSEST = 8
 FINER = 1.25
 STEPS_REMEMBERED = 20

@@ -1,0 +1,104 @@
+"""A window on a scene, in a process of its own: says as JSON lines what is going on, and answers on request.
+
+    python window_child.py ARCH PRESET FOLDER [KEY=VALUE …]
+
+After each frame a line tells where the widgets are and how the session stands. A line on standard input is a request:
+``array NAME`` writes a quantity to a file, ``picture`` what was drawn last, ``nan`` spoils the velocity, ``begin`` puts
+everything but the places of the panels back to the start, ``quit`` closes the window.
+"""
+
+import json
+import queue
+import sys
+import threading
+
+import numpy as np
+
+import taichi_fluid as tf
+from taichi_fluid import backend
+from taichi_fluid.scene import tomllib
+from taichi_fluid.viewer.session import Session
+from taichi_fluid.viewer.window import LiveWindow
+
+
+def main(arch: str, name: str, folder: str, *settings: str) -> None:
+    backend.start(arch)
+    changes = {key: tomllib.loads(f"v = {text}")["v"] for key, text in (s.split("=", 1) for s in settings)}
+    scene = tf.preset(name).with_values(changes)
+    session = Session(scene, folder)
+    requests: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: [requests.put(line.strip()) for line in sys.stdin], daemon=True).start()
+    window = LiveWindow(session, arch=arch)
+    count = 0
+
+    def begin() -> None:
+        if session.video is not None:
+            session.record()
+        if session.scene.domain != scene.domain:
+            session._replace(scene)
+        session.simulation.scene = scene
+        session.reset()
+        session.paused, window.panels_shown = False, True
+        session.redraw()
+        window._panel._open.clear()
+
+    def answer(request: str) -> str:
+        what, _, argument = request.partition(" ")
+        simulation = session.simulation
+        if what == "array":
+            path = f"{folder}/{argument}.npy"
+            np.save(path, simulation.to_numpy(argument))
+        elif what == "picture":
+            np.save(f"{folder}/picture.npy", session.picture())
+        elif what == "nan":
+            velocity = simulation.state.velocity.current
+            velocity.from_numpy(np.full(velocity.shape[0], np.nan, dtype=np.float32))
+        elif what == "begin":
+            begin()
+        elif what == "quit":
+            window.close()
+        return request
+
+    def report(frame) -> None:
+        nonlocal count
+        count += 1
+        answered = ""
+        # An answer about the flow is given between two steps.
+        if not session.stepping and not requests.empty():
+            answered = answer(requests.get())
+        print(
+            json.dumps(
+                {
+                    "frame": count,
+                    "fps": frame.fps,
+                    "places": frame.places,
+                    "viewport": window.viewport,
+                    "width": window.shape[0],
+                    "height": window.shape[1],
+                    "panels": window.panels_shown,
+                    "saved": window._saved_places,
+                    "rectangles": {name: list(rectangle) for name, rectangle in window.rectangles.items()},
+                    "paused": session.paused,
+                    "failed": session.failed,
+                    "message": session.message,
+                    "written": [str(path) for path in session.written],
+                    "recording": session.video is not None,
+                    "steps": session.simulation.steps,
+                    "time": session.simulation.time,
+                    "stepping": session.stepping,
+                    "pictures": session.pictures,
+                    "size": session.size,
+                    "detail": session.detail,
+                    "scene": session.scene.model_dump(mode="json"),
+                    "answered": answered,
+                }
+            ),
+            flush=True,
+        )
+
+    window.run(report)
+    print(json.dumps({"frame": -1, "written": [str(path) for path in session.written]}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
