@@ -379,7 +379,7 @@ class Advection:
         self.grid.require_runtime()
         walls = self.walls
         course = Course(self.trace, component, any(walls.periodic), self.solids is not None, walls.has_passage)
-        kernels, dx = trace_kernels(self.grid.loops, course), self.grid.dx
+        kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
         near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
         where = (self.grid.n, *self.walls.path_limits(component), dt / dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
@@ -396,7 +396,7 @@ class Advection:
             raise ValueError("current and out are the same array")
         self.grid.require_runtime()
         n, solids = self.grid.n, self.solids if component == SCALAR else None
-        kernels = advection_kernels(self.grid.loops, solids is not None)
+        kernels = advection_kernels(self.grid.costly_loops, solids is not None)
         near = (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.semi_lagrangian(current, self._departure, out, n, offset, *near)

@@ -129,7 +129,7 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
     """
     grid.require_runtime()
     vorticity, force, magnitude = scratch
-    kernels = force_kernels(grid.loops)
+    kernels = force_kernels(grid.costly_loops)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)
     walls.fill(magnitude)
     kernels.confine(velocity, vorticity, magnitude, force, grid.n, dt * length / grid.dx)

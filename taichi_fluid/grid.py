@@ -87,6 +87,11 @@ class Grid:
         """The loop shape that suits this grid on the arch that is running."""
         return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.SERIAL_CELLS)
 
+    @property
+    def costly_loops(self) -> kernels.LoopShape:
+        """The loop shape for bodies that take long at each cell, which are worth sharing out sooner."""
+        return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.COSTLY_SERIAL_CELLS)
+
     def require_runtime(self) -> None:
         """Raise RuntimeError if ``ti.init`` or ``ti.reset`` has invalidated the arrays of this grid."""
         if impl.get_runtime() is not self._runtime or impl.get_runtime().prog is None:

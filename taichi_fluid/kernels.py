@@ -4,8 +4,9 @@ A physical operator is a ``ti.func`` that knows an index: ``body(c, I, s, *args)
 the cell, ``I`` its integer position (the first interior cell is 1 along every axis) and ``s`` the strides.
 A kernel chooses the loop and passes the operator in. Two loop shapes serve every arch:
 
-* *rows* (CPU): parallel over rows, a plain inner loop along the last axis. Taichi calls the body of a parallel loop
-  through a pointer, so a loop over cells would pay a call and two divisions for each cell.
+* *rows* (CPU): parallel over shares of the rows, a plain inner loop along the last axis. Taichi calls the body of a
+  parallel loop through a pointer, so a loop over cells would pay a call and two divisions for each cell; and it hands
+  out iterations 512 at a time, so a loop over fewer rows than that would run on one thread.
 * *cells* (GPU): one thread per cell, the last axis fastest, so that neighbouring threads read neighbouring words.
 
 Kernels live in families: ``@kernel_family`` turns a function that defines kernels for a loop shape into a cached
@@ -31,6 +32,15 @@ CPU_ARCHS = (ti.x64, ti.arm64)
 
 SERIAL_CELLS = 48**3
 """On a CPU a loop over fewer cells than this is not worth waking the thread pool for: waking takes 20 to 100 µs."""
+
+BLOCK = 512
+"""Iterations of a parallel loop that Taichi hands to a CPU thread at a time, whatever ``block_dim`` says."""
+
+TASKS_PER_THREAD, MOST_TASKS = 4, 64
+"""Shares into which a parallel loop over rows is cut: some for each thread, as they may take unequal times."""
+
+COSTLY_SERIAL_CELLS = 16**3
+"""The same for a loop whose body takes ten times as long as that of a smoother: paths, interpolation, rays."""
 
 ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
@@ -145,6 +155,11 @@ def largest(a, b):
     return ti.max(a, b)
 
 
+def _tasks() -> int:
+    """Shares of a parallel loop on the CPU that is running."""
+    return min(TASKS_PER_THREAD * max(impl.current_cfg().cpu_max_num_threads, 1), MOST_TASKS)
+
+
 @functools.cache
 def loops(shape: LoopShape) -> SimpleNamespace:
     """The loops for one loop shape, as ``ti.func`` to be called at the top level of a kernel.
@@ -157,20 +172,37 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     """
     dim, rows, serial = shape
     last = dim - 1
+    tasks = _tasks() if rows else 1
+
+    @ti.func
+    def share_begin(count, task):
+        """Where the ``task``-th share of ``count`` things begins."""
+        return ti.cast(ti.cast(count, ti.i64) * task // ti.static(tasks), ti.i32)
+
+    @ti.func
+    def each_row_of_box(begin, end, lower, upper, n, body: ti.template(), args: ti.template()):
+        for row in range(begin, end):
+            s = strides_of(n)
+            I = _position(row, lower, upper, last - 1)
+            base = flat(I, s)
+            for k in range(upper[last] - lower[last]):
+                J = I
+                J[last] += k
+                body(base + k, J, s, *args)
 
     def box_loop(serialize: bool):
         @ti.func
         def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
-            if ti.static(rows):
-                ti.loop_config(serialize=serialize)
-                for row in range(_rows_in(lower, upper)):
-                    s = strides_of(n)
-                    I = _position(row, lower, upper, last - 1)
-                    base = flat(I, s)
-                    for k in range(upper[last] - lower[last]):
-                        J = I
-                        J[last] += k
-                        body(base + k, J, s, *args)
+            if ti.static(rows and serialize):
+                ti.loop_config(serialize=True)
+                for whole in range(1):
+                    each_row_of_box(whole, _rows_in(lower, upper), lower, upper, n, body, args)
+            elif ti.static(rows):
+                for index in range(ti.static(BLOCK * tasks)):
+                    if index % ti.static(BLOCK) == 0:
+                        task, count = index // ti.static(BLOCK), _rows_in(lower, upper)
+                        begin, end = share_begin(count, task), share_begin(count, task + 1)
+                        each_row_of_box(begin, end, lower, upper, n, body, args)
             else:
                 for index in range(_rows_in(lower, upper) * (upper[last] - lower[last])):
                     s = strides_of(n)
@@ -188,19 +220,29 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         each_cell_in(n * 0 + 1, n + 1, n, body, args)
 
     @ti.func
+    def each_row_of_colour(begin, end, n, colour, body: ti.template(), args: ti.template()):
+        for row in range(begin, end):
+            s = strides_of(n)
+            I = _position(row, n * 0 + 1, n + 1, last - 1)
+            I[last] += (I.sum() + colour) & 1
+            base = flat(I, s)
+            for half in range((n[last] - I[last]) // 2 + 1):
+                J = I
+                J[last] += 2 * half
+                body(base + 2 * half, J, s, *args)
+
+    @ti.func
     def each_of_colour(n, colour, body: ti.template(), args: ti.template()):
         """Every other cell: those whose integer position sums to ``colour`` modulo 2."""
-        if ti.static(rows):
-            ti.loop_config(serialize=serial)
-            for row in range(_rows_in(n * 0 + 1, n + 1)):
-                s = strides_of(n)
-                I = _position(row, n * 0 + 1, n + 1, last - 1)
-                I[last] += (I.sum() + colour) & 1
-                base = flat(I, s)
-                for half in range((n[last] - I[last]) // 2 + 1):
-                    J = I
-                    J[last] += 2 * half
-                    body(base + 2 * half, J, s, *args)
+        if ti.static(rows and serial):
+            ti.loop_config(serialize=True)
+            for whole in range(1):
+                each_row_of_colour(whole, _rows_in(n * 0 + 1, n + 1), n, colour, body, args)
+        elif ti.static(rows):
+            for index in range(ti.static(BLOCK * tasks)):
+                if index % ti.static(BLOCK) == 0:
+                    task, count = index // ti.static(BLOCK), _rows_in(n * 0 + 1, n + 1)
+                    each_row_of_colour(share_begin(count, task), share_begin(count, task + 1), n, colour, body, args)
         else:
             width = (n[last] + 1) // 2
             for index in range(_rows_in(n * 0 + 1, n + 1) * width):
@@ -219,34 +261,52 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     def each_pixel(width, height, body: ti.template(), args: ti.template()):
         """Every pixel of an image, as ``body(x, y, *args)``; y = 0 is the top row."""
         if ti.static(rows):
-            for y in range(height):
-                for x in range(width):
-                    body(x, y, *args)
+            for index in range(ti.static(BLOCK * tasks)):
+                if index % ti.static(BLOCK) == 0:
+                    # Every so-many-th row: what is dear in a picture stands together.
+                    y = index // ti.static(BLOCK)
+                    while y < height:
+                        for x in range(width):
+                            body(x, y, *args)
+                        y += ti.static(tasks)
         else:
             for pixel in range(width * height):
                 body(pixel % width, pixel // width, *args)
+
+    @ti.func
+    def reduce_chunks(
+        begin, end, n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
+    ):
+        for chunk in range(begin, end):
+            s = strides_of(n)
+            rows_here = _rows_in(n * 0 + 1, n + 1)
+            total = start
+            for row in range(rows_here * chunk // ROW_PARTIALS, rows_here * (chunk + 1) // ROW_PARTIALS):
+                I = _position(row, n * 0 + 1, n + 1, last - 1)
+                base = flat(I, s)
+                along_row = start
+                for k in range(n[last]):
+                    J = I
+                    J[last] += k
+                    along_row = combine(along_row, body(base + k, J, s, *args))
+                total = combine(total, along_row)
+            partials[chunk] = total
 
     @ti.func
     def reduce_cells(
         n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
     ):
         """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
-        if ti.static(rows):
-            ti.loop_config(serialize=serial)
-            for chunk in range(ROW_PARTIALS):
-                s = strides_of(n)
-                rows_here = _rows_in(n * 0 + 1, n + 1)
-                total = start
-                for row in range(rows_here * chunk // ROW_PARTIALS, rows_here * (chunk + 1) // ROW_PARTIALS):
-                    I = _position(row, n * 0 + 1, n + 1, last - 1)
-                    base = flat(I, s)
-                    along_row = start
-                    for k in range(n[last]):
-                        J = I
-                        J[last] += k
-                        along_row = combine(along_row, body(base + k, J, s, *args))
-                    total = combine(total, along_row)
-                partials[chunk] = total
+        if ti.static(rows and serial):
+            ti.loop_config(serialize=True)
+            for whole in range(1):
+                reduce_chunks(whole, ROW_PARTIALS, n, partials, start, combine, body, args)
+        elif ti.static(rows):
+            for index in range(ti.static(BLOCK * tasks)):
+                if index % ti.static(BLOCK) == 0:
+                    task = index // ti.static(BLOCK)
+                    begin, end = share_begin(ROW_PARTIALS, task), share_begin(ROW_PARTIALS, task + 1)
+                    reduce_chunks(begin, end, n, partials, start, combine, body, args)
         else:
             for thread in range(CELL_PARTIALS):
                 s = strides_of(n)

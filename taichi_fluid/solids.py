@@ -572,7 +572,7 @@ class Solids:
         self.images = len(self._shifts)
         self.motions = ti.ndarray(ti.f32, _ROW * max(len(self.solids) * self.images, 1))
         self._nothing = ti.ndarray(ti.f32, 1)
-        self._kernels = solid_kernels(grid.loops, self.faces is Faces.VOXELS)
+        self._kernels = solid_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
         self._tables = {}
         self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
@@ -655,7 +655,7 @@ class Solids:
             table, size = self._table(index), ints(*solid.shape.values.shape)
         else:
             kind, shape = "own", solid.shape
-        kernels = shape_kernels(grid.loops, shape, kind)
+        kernels = shape_kernels(grid.costly_loops, shape, kind)
         kernels.rasterize(
             distance, owner, grid.n, row, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
             kernels.Rotation(pose.rotation.tolist()), a, b, solid.radius, table, size,

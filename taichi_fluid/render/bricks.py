@@ -92,6 +92,6 @@ class Bricks:
     def update(self, extinction, least: float, distance=None) -> None:
         """Look for an extinction, 1/m with ghosts, above ``least``, and for distances below 0 at lower corners."""
         solid = self._nothing if distance is None else distance
-        brick_kernels(self.grid.loops, distance is not None).compute_occupied(
+        brick_kernels(self.grid.costly_loops, distance is not None).compute_occupied(
             extinction, solid, self.occupied, self.grid.n, self._fine_n, least
         )

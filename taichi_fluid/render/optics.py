@@ -214,7 +214,7 @@ class Optics:
         self.grid.require_runtime()
         strength, incandescence = opacity * look.extinction, opacity * look.incandescence
         glows = temperature is not None and incandescence > 0
-        kernels = optics_kernels(self.grid.loops, smoke is not None, dye is not None, glows)
+        kernels = optics_kernels(self.grid.costly_loops, smoke is not None, dye is not None, glows)
         smoke = self._nothing[0] if smoke is None else smoke
         dye = self._nothing[1] if dye is None else dye
         temperature = temperature if glows else self._nothing[2]
@@ -227,7 +227,7 @@ class Optics:
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
             solid = self._nothing[0] if distance is None else distance
-            light_kernels(self.light_grid.loops, distance is not None).compute_light(
+            light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(
                 self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
             )
         colour = float_vector(3)
