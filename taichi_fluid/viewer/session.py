@@ -264,17 +264,17 @@ class Session:
 
     def other(self, name: str) -> Action:
         """Say that a scene of the package is about to start, and return what starts it."""
-        self.message = f"building {name} ..."
+        self.message = f"building {name}..."
         return lambda: self.load(name)
 
     def finer(self) -> Action:
         """Say that more cells are about to come, and return what brings them."""
-        self.message = "building a finer grid ..."
+        self.message = "building a finer grid..."
         return lambda: self.resize_grid(finer=True)
 
     def coarser(self) -> Action:
         """Say that fewer cells are about to come, and return what brings them."""
-        self.message = "building a coarser grid ..."
+        self.message = "building a coarser grid..."
         return lambda: self.resize_grid(finer=False)
 
     def resize_grid(self, finer: bool) -> None:

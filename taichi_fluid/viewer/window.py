@@ -35,10 +35,13 @@ GRIP = 16
 """Pixels of the corner of a panel that changes its size."""
 SCALES = (1.0, 0.75, 0.5, 0.35, 0.25)
 """Sizes of the picture, relative to the place it fills, among which the time that drawing takes chooses."""
-DRAW_SECONDS = 0.025
+DRAW_SECONDS = 0.02
+"""How long drawing may take before it becomes coarser."""
 DRAWN_REMEMBERED = 5
-FRAME_SECONDS = 0.048
-"""How long a frame may take while a step is longer than that: 20 in a second keep the panel alive."""
+FRAME_SECONDS, RESTING_FRAME_SECONDS = 0.048, 0.075
+"""How long a frame may take while a step is longer than that: 20 in a second for a hand on the mouse, fewer for an eye."""
+HAND_SECONDS = 0.5
+"""How long after the pointer has moved or a key was pressed a hand is on the mouse."""
 LEAST_WORK = 0.008
 """Seconds of a frame that the flow gets at least."""
 IDLE_SECONDS = 0.4
@@ -111,7 +114,7 @@ class LiveWindow:
         self._scale, self._other_seconds = 1, DRAW_SECONDS
         self._drawn: deque[float] = deque(maxlen=DRAWN_REMEMBERED)
         self._frames: deque[float] = deque(maxlen=30)
-        self._changed_at = time.perf_counter()
+        self._changed_at = self._hand_at = time.perf_counter()
         self._pointer: tuple[float, float] | None = None
         self._dragging, self._typing = "", False
 
@@ -171,7 +174,9 @@ class LiveWindow:
         self._follow_keys(elapsed)
         session = self.session
         begun = time.perf_counter()
-        session.advance(max(FRAME_SECONDS - self._other_seconds, LEAST_WORK), elapsed)
+        resting = begun - self._hand_at > HAND_SECONDS
+        frame_seconds = RESTING_FRAME_SECONDS if resting else FRAME_SECONDS
+        session.advance(max(frame_seconds - self._other_seconds, LEAST_WORK), elapsed)
         advanced = time.perf_counter() - begun
         self._draw()
         session.offer_picture()
@@ -187,7 +192,6 @@ class LiveWindow:
         pending, self._pending = self._pending, []
         for action in pending:
             action()
-            self._touch()
 
     def _touch(self) -> None:
         self._changed_at = time.perf_counter()
@@ -254,7 +258,10 @@ class LiveWindow:
             title = name + self._suffix
             with self._gui.sub_window(title, left / width, top / height, wide / width, high / height) as gui:
                 rows = Rows(gui, self.rectangles[name][2])
-                self._pending += fill[name](rows)
+                actions = fill[name](rows)
+            self._pending += actions
+            if actions and name == STEER:
+                self._touch()
             self._filled[name] = rows.height
             x, y, *_ = self.rectangles[name]
             for key, row in rows.places.items():
@@ -314,6 +321,8 @@ class LiveWindow:
         x, y = u * width, (1.0 - v) * height
         before, self._pointer = self._pointer, (x, y)
         held = [key for key in (ti.ui.LMB, ti.ui.RMB, ti.ui.MMB) if window.is_pressed(key)]
+        if held or self._clicks or before != self._pointer:
+            self._hand_at = time.perf_counter()
         clicked = [key for key in (ti.ui.LMB, ti.ui.RMB, ti.ui.MMB) if key in self._clicks]
         if clicked:
             panel = self._over_panel(x, y)
@@ -396,7 +405,6 @@ class LiveWindow:
         for key in self._clicks:
             if key in once:
                 once[key]()
-                self._touch()
         if session.scene.dim == 3:
             self._steer_camera(elapsed)
 
