@@ -151,7 +151,10 @@ def _show_window(scene: Scene, arch: str) -> None:
         LiveWindow(session, arch=arch).run()
     except KeyboardInterrupt:  # before the window was there
         pass
-    _show(session.written if session else [])
+    except (MemoryError, RuntimeError) as error:
+        _stop(f"the window cannot go on: {error}", status=1)
+    finally:
+        _show(session.written if session else [])
 
 
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:

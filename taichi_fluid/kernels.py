@@ -136,6 +136,12 @@ def _rows_in(lower, upper):
 
 
 @ti.func
+def _part(count, part, parts):
+    """Where the ``part``-th of ``parts`` equal parts of ``count`` things begins."""
+    return ti.cast(ti.cast(count, ti.i64) * part // parts, ti.i32)
+
+
+@ti.func
 def _plane_end(n, axis: ti.template()):
     """End of the box of indices that lie in the lower ghost layer along ``axis``."""
     end = n + 2
@@ -176,8 +182,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     @ti.func
     def share_begin(count, task):
-        """Where the ``task``-th share of ``count`` things begins."""
-        return ti.cast(ti.cast(count, ti.i64) * task // ti.static(tasks), ti.i32)
+        return _part(count, task, ti.static(tasks))
 
     @ti.func
     def each_row_of_box(begin, end, lower, upper, n, body: ti.template(), args: ti.template()):
@@ -281,7 +286,8 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             s = strides_of(n)
             rows_here = _rows_in(n * 0 + 1, n + 1)
             total = start
-            for row in range(rows_here * chunk // ROW_PARTIALS, rows_here * (chunk + 1) // ROW_PARTIALS):
+            first, end_row = _part(rows_here, chunk, ROW_PARTIALS), _part(rows_here, chunk + 1, ROW_PARTIALS)
+            for row in range(first, end_row):
                 I = _position(row, n * 0 + 1, n + 1, last - 1)
                 base = flat(I, s)
                 along_row = start

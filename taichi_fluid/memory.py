@@ -28,7 +28,7 @@ def _free_memory() -> int | None:
 
 
 def require_memory(scene: Scene) -> None:
-    """Raise SceneError for a grid that the machine, or any array of a backend, cannot hold."""
+    """Raise SceneError for a grid that this machine's own memory, or any array of a backend, cannot hold."""
     needed, free = bytes_needed(scene), _free_memory()
     shape = " x ".join(map(str, scene.domain.shape))
     cells = math.prod(n + 2 for n in scene.domain.shape)

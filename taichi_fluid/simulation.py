@@ -152,7 +152,11 @@ class Simulation:
             raise ValueError(f"the new scene differs in {others}, which a running flow cannot change: build a new one")
         self.state.add(scene.carried)
         self._scene = scene
-        self._build(before)
+        try:
+            self._build(before)
+        except BaseException:  # no room for another solver: the old one goes on
+            self._scene = before
+            raise
 
     def reset(self) -> None:
         """Back to time 0, to what a new Simulation of the present scene would be; ``stages`` stay as they are.
@@ -262,19 +266,20 @@ class Simulation:
             self.walls.fill_velocity(self.state.velocity.current, keep=True)
 
     def _advect(self, dt: float) -> Iterator[None]:
-        velocity = self.state.velocity
-        self._advection.trace_paths(velocity.current, dt)
+        # The same to the end, as between two parts a new scene may bring in another.
+        velocity, advection = self.state.velocity, self._advection
+        advection.trace_paths(velocity.current, dt)
         yield
         # A list, as between two parts a new scene may bring in more.
         for quantity in list(self.state.carried.values()):
             for k in range(quantity.components):
-                self._advection.carry(
+                advection.carry(
                     quantity.current, quantity.next, SCALAR, k * self.grid.cells, quantity.name
                 )  # fmt: skip
             quantity.swap()
             yield
         for axis in range(self.grid.dim):
-            self._advection.carry_component(velocity.current, velocity.next, axis, dt)
+            advection.carry_component(velocity.current, velocity.next, axis, dt)
             yield
         velocity.swap()
 

@@ -258,6 +258,23 @@ def test_a_scene_may_change_in_the_middle_of_a_step(parts):
     assert simulation.steps == 3
 
 
+@pytest.mark.parametrize("schemes", [("semi-lagrangian", "maccormack"), ("maccormack", "semi-lagrangian")])
+def test_another_advection_scheme_waits_for_the_next_step(schemes):
+    """In the middle of a step it would follow paths that nobody has traced."""
+    ran = []
+    for switched in (False, True):
+        simulation = Simulation(plume(2, 24, dt=0.03).with_values({"solver.advection": schemes[0]}))
+        for _ in range(5):
+            simulation.step()
+        step = simulation.stepping()
+        next(step)
+        if switched:
+            simulation.scene = simulation.scene.with_values({"solver.advection": schemes[1]})
+        finish(step)
+        ran.append(simulation.to_numpy("smoke"))
+    assert np.array_equal(*ran)
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

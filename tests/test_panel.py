@@ -1,8 +1,10 @@
 """The panels: every value of the scene by its slider, every button by its name, with a gui that writes down what it is given."""
 
+import gc
 import itertools
 import os
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -301,7 +303,7 @@ def test_a_value_from_elsewhere_widens_its_slider():
     assert low <= shown <= high
     assert "fluid.viscosity" in gui.names("slider")
     desk.set({"fluid.viscosity": 0.001})
-    desk.simulation = object()  # another scene was started
+    desk.scene = desk.scene.with_values({"domain.resolution": 48})  # another simulation was started
     gui, _, _ = steer(panel)
     ((_, _, _, _, _, high),) = [row for row in gui.shown if row[1] == "fluid.viscosity"]
     assert high == pytest.approx(10.0), "0.01 in thousandths"
@@ -487,3 +489,25 @@ def test_words_have_only_letters_that_the_gui_has(session):
     steering, _, _ = steer(opened_panel(session))
     for text in [*said, *(text for _, _, text, *_ in [*gui.shown, *steering.shown])]:
         text.encode("latin-1")
+
+
+@pytest.mark.parametrize("typed", [400.0, float("inf"), float("nan")])
+def test_nonsense_typed_into_a_logarithmic_slider_is_a_sentence(tmp_path, typed):
+    session = Session(preset("plume2d").with_values({"domain.resolution": 16}), tmp_path)
+    panel = Panel(session)
+    panel._open = {title: title == "solver" for title in ("preset", "live", "fluid", "solver")}
+    before = session.scene
+    for action in panel.steer(Rows(FakeGui(**{"solver.tolerance": typed}), 290)):
+        action()
+    assert session.scene == before
+    assert "solver.tolerance" in session.message
+
+
+def test_the_panel_does_not_keep_another_simulation_alive(tmp_path):
+    session = Session(preset("plume2d").with_values({"domain.resolution": 16}), tmp_path)
+    panel = Panel(session)
+    panel.steer(Rows(FakeGui(), 290))
+    old = weakref.ref(session.simulation)
+    session.finer()()
+    gc.collect()
+    assert old() is None

@@ -484,6 +484,64 @@ def test_a_scene_that_cannot_be_built_leaves_the_one_that_runs(opened, small_pre
     make_steps(session, 1)
 
 
+@pytest.mark.parametrize("place", ["set", "reset", "draw", "step"])
+def test_no_room_on_the_device_stops_the_flow_and_not_the_program(opened, monkeypatch, place):
+    session = opened(flow(2))
+    make_steps(session, 1)
+    session.draw()
+
+    def refuse(*arguments, **options):
+        raise RuntimeError("out of device memory")
+
+    with monkeypatch.context() as patch:
+        if place == "set":
+            patch.setattr("taichi_fluid.simulation.Projection", refuse)
+            assert not session.set({"solver.pressure": "cg"})
+            assert session.scene.solver.pressure == "multigrid-cg", "the old solver goes on, and the scene says so"
+        elif place == "reset":
+            patch.setattr("taichi_fluid.simulation.Projection", refuse)
+            session.reset()
+        elif place == "draw":
+            patch.setattr(session.renderer, "prepare", refuse)
+            session.set({"look.view": "arrows"})
+            assert not session.draw()
+        else:
+            session.simulation.stages.append(Stage("greedy", refuse))
+            session.advance(AMPLE, FRAME)
+            session.simulation.stages.pop()
+    assert session.failed
+    assert "out of device memory" in session.message
+    steps = session.simulation.steps
+    session.advance(AMPLE, FRAME)
+    assert session.simulation.steps == steps
+    session.reset()
+    assert not session.failed
+    make_steps(session, 1)
+    assert session.draw()
+
+
+def test_a_stroke_leaves_cold_gas_cold(opened):
+    session = opened(flow(2, **{"sources.0.temperature": -300.0, "fluid.cooling": 0.0}))
+    session.set({"live.push": 0.0})
+    make_steps(session, 3)
+    before = session.simulation.to_numpy("temperature")
+    session.pause()
+    middle = np.array(session.scene.sources[0].geometry()[0])
+    session.stroke(middle, middle, FRAME)
+    session.advance(AMPLE, FRAME)
+    assert np.array_equal(session.simulation.to_numpy("temperature"), before)
+    assert before.min() < -10
+
+
+def test_a_finer_grid_keeps_what_no_source_brings_any_more(opened):
+    session = opened(flow(2))
+    make_steps(session, 3)
+    session.set({"sources": []})
+    session.finer()()
+    assert {"smoke", "temperature"} <= set(session.simulation.state.carried)
+    assert mass(session) > 0
+
+
 def test_ones_own_stages_are_built_again(opened, small_presets):
     def build(scene):
         simulation = Simulation(scene)
@@ -755,7 +813,7 @@ def test_a_recording_lasts_as_long_as_the_clock_says_and_stops_nothing(opened, c
         session.draw()
         session.offer_picture()
         clock.now += 1 / 30
-    assert not (tmp_path / "test_001.mp4").exists()
+    assert (tmp_path / "test_001.mp4").stat().st_size == 0, "the name is taken, the file not yet whole"
     in_time(session.record)
     assert session.video is None
     assert session.message == "wrote test_001.mp4"
@@ -784,6 +842,18 @@ def test_a_recording_goes_on_through_other_grids_sizes_and_scenes(opened, clock,
     assert session.video is None
     with av.open(str(tmp_path / "test_001.mp4")) as container:
         assert len(list(container.decode(video=0))) == pytest.approx(12, abs=1)
+
+
+def test_two_windows_in_one_folder_write_two_files(opened, clock, tmp_path):
+    one, two = opened(flow(2)), opened(flow(2))
+    for session in (one, two):
+        session.draw()
+        session.record()
+    clock.now += 0.2
+    for session in (one, two):
+        in_time(session.record)
+    assert [path.name for path in one.written + two.written] == ["test_001.mp4", "test_002.mp4"]
+    assert all(path.stat().st_size > 0 for path in one.written + two.written)
 
 
 def test_closing_finishes_the_recording(opened, tmp_path):

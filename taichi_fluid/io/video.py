@@ -118,6 +118,11 @@ class LiveVideo:
         """Length of what was taken so far."""
         return self._sent / self._fps
 
+    @property
+    def due(self) -> bool:
+        """Whether ``offer`` would take a picture now."""
+        return self._begin is None or (self._due(self._clock()) > 0 and not self._queue.full())
+
     def offer(self, picture: np.ndarray) -> None:
         """Take ``(height, width, 3)`` bytes as what is seen from now on."""
         now = self._clock()

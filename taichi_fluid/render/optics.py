@@ -223,7 +223,8 @@ class Optics:
         emission = self._emission if glows else self._nothing[3]
         n, light_n = self.grid.n, self.light_grid.n
         kernels.compute_extinction(smoke, dye, temperature, self.extinction, n, strength, incandescence)
-        self.bricks.update(self.extinction, LEAST_DEPTH / (RAY_STEP * self.grid.dx), distance)
+        if self.grid.dim == 3:  # no ray reads them in 2D
+            self.bricks.update(self.extinction, LEAST_DEPTH / (RAY_STEP * self.grid.dx), distance)
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
             solid = self._nothing[0] if distance is None else distance

@@ -73,6 +73,7 @@ class Renderer:
         look = self.simulation.scene.look
         if not self.prepared_for(look):
             self.prepare()
+        self._parts.begin()
         self._view(look).draw(look, self.image)
         if finished:
             self.finish(self.image)

@@ -169,6 +169,10 @@ class Parts:
         """What is sharp whatever the size of the picture: drawn when ``finish`` is called."""
         self._overlays.append(draw)
 
+    def begin(self) -> None:
+        """A new picture: nothing lies over it yet."""
+        self._overlays = []
+
     def finish(self, image: Image) -> None:
         """Draw what lies over the picture, into it or into a larger copy of it."""
         overlays, self._overlays = self._overlays, []

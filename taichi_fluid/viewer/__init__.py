@@ -1,1 +1,1 @@
-"""Fronts: what a person sees of a run. The headless recorder stands here; the window will take the seat beside it."""
+"""Two fronts of one engine: the recorder, which needs no display, and the live window."""

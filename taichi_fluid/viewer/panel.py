@@ -14,6 +14,8 @@ LETTER = 7
 """Width of a letter in pixels."""
 ITEM_PART = 0.65
 """Part of the panel's width that a slider takes."""
+MOST_DECADES = 300.0
+"""Of a number typed into a logarithmic slider: more are no number."""
 HIGHLIGHT, WARNING, QUIET = (0.55, 0.8, 1.0), (1.0, 0.55, 0.35), (0.6, 0.6, 0.62)
 OPEN_AT_FIRST = ("live", "fluid")
 """Sections that come first and are open."""
@@ -96,7 +98,7 @@ class Panel:
         self.session = session
         self._open: dict[str, bool] = {}
         self._ranges: dict[str, tuple[float, float]] = {}
-        self._ranges_of = session.simulation
+        self._ranges_of = None
 
     def steer(self, rows: Rows) -> list[Action]:
         """The presets, and a section for each table of the scene, which the check box before its name opens."""
@@ -119,8 +121,9 @@ class Panel:
         """With the range that its slider was first shown with: one that follows its value runs away under a drag."""
         if parameter.kind not in (Kind.FLOAT, Kind.INT):
             return parameter
-        if self._ranges_of is not self.session.simulation:
-            self._ranges, self._ranges_of = {}, self.session.simulation
+        scene = self.session.scene
+        if self._ranges_of != (scene.name, scene.domain):
+            self._ranges, self._ranges_of = {}, (scene.name, scene.domain)
         low, high = self._ranges.get(parameter.name, (parameter.low, parameter.high))
         range_now = (min(low, parameter.value), max(high, parameter.value))
         self._ranges[parameter.name] = range_now
@@ -197,7 +200,7 @@ def _moved(rows: Rows, parameter: Parameter) -> Any:
     if parameter.logarithmic:
         ends = (float(np.log10(parameter.low)), float(np.log10(parameter.high)))
         moved = rows.slider(name, float(np.log10(parameter.value)), *ends)
-        return None if moved is None else _inside(10.0**moved, parameter)
+        return None if moved is None else _inside(10.0 ** min(max(moved, -MOST_DECADES), MOST_DECADES), parameter)
     factor = parameter.factor
     moved = rows.slider(name, parameter.value / factor, parameter.low / factor, parameter.high / factor)
     return None if moved is None else _inside(moved * factor, parameter)

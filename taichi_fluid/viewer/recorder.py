@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -19,18 +19,6 @@ SHEET_PICTURES = 6
 
 UNBALANCED = 1e-3
 """Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
-
-
-class Front(Protocol):
-    """What shows the pictures of a run: the recorder, or a window."""
-
-    def show(self, picture: np.ndarray) -> None:
-        """Take the next picture."""
-        ...
-
-    def finish(self) -> list[Path]:
-        """Close everything; the files that were written, the poster last."""
-        ...
 
 
 class Recorder:
@@ -71,12 +59,12 @@ class Recorder:
         return self.written
 
 
-def record(simulation: Simulation, front: Front, console: Console | None = None) -> dict[str, Any]:
+def record(simulation: Simulation, recorder: Recorder, console: Console | None = None) -> dict[str, Any]:
     """Run a simulation for the pictures its scene's output asks for.
 
     Args:
         simulation: What to run.
-        front: Where the pictures go; it is finished here, also when the run breaks off.
+        recorder: Where the pictures go; it is finished here, also when the run breaks off.
         console: Where progress is shown; stderr when left out.
 
     Returns:
@@ -104,12 +92,12 @@ def record(simulation: Simulation, front: Front, console: Console | None = None)
                 simulation.check()
                 steps += taken
                 start = time.perf_counter()
-                front.show(renderer.render())
+                recorder.show(renderer.render())
                 render_ms.append(1e3 * (time.perf_counter() - start))
                 divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
                 progress.update(task, advance=1, numbers=_numbers(taken, divergence.max))
     finally:
-        written = front.finish()
+        written = recorder.finish()
     return summary(simulation, steps, render_ms, written)
 
 

@@ -3,6 +3,8 @@
 The panel, the keys and the mouse call what stands here; so do the tests, without any of them.
 """
 
+import contextlib
+import itertools
 import math
 import statistics
 import time
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..io.files import OutputError, whole_file
+from ..io.files import whole_file
 from ..io.images import write_png
 from ..io.video import LiveVideo
 from ..memory import require_memory
@@ -24,7 +26,7 @@ from ..render.image import Image
 from ..render.renderer import Renderer
 from ..resampling import resample
 from ..scene import MeshSolid, Scene, SceneError, preset
-from ..simulation import NotFinite, Simulation, Step
+from ..simulation import Simulation, Step
 from .pointer import drag_velocity
 
 LONGEST_DEBT = 1 / 15
@@ -107,11 +109,11 @@ class Session:
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds = 0, 0.0
         self.video: LiveVideo | None = None
-        self._start(build(scene))
+        simulation = build(scene)
+        self._start(simulation, Renderer(simulation, *self._drawn_size))
 
-    def _start(self, simulation: Simulation) -> None:
-        self.simulation = simulation
-        self.renderer = Renderer(simulation, *self._drawn_size)
+    def _start(self, simulation: Simulation, renderer: Renderer) -> None:
+        self.simulation, self.renderer = simulation, renderer
         self.shown = self.renderer.image
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
@@ -129,7 +131,7 @@ class Session:
 
     @property
     def failed(self) -> bool:
-        """Whether a quantity became NaN or infinite; only ``reset`` and another scene help."""
+        """Whether the flow stopped for what only ``reset`` or another scene can mend, such as NaN."""
         return self._failed
 
     @property
@@ -146,6 +148,9 @@ class Session:
             self.simulation.scene = self.scene.with_values(changes)
         except ValueError as error:
             self.message = str(error)
+            return False
+        except (MemoryError, RuntimeError) as error:
+            self._fail(error)
             return False
         self._redraw = True
         return True
@@ -193,10 +198,15 @@ class Session:
         except StopIteration as end:
             self._end_step(end.value)
             return True
-        except NotFinite as error:
-            self._parts, self._single, self._failed = None, False, True
-            self.message = f"stopped: {error} Reset to start again."
+        except (MemoryError, RuntimeError) as error:
+            self._fail(error)
         return False
+
+    def _fail(self, error: Exception) -> None:
+        """Stop the flow, with a message, for what only a reset or another scene can mend: NaN, no room on the device."""
+        self._parts, self._single, self._failed = None, False, True
+        lines = str(error).strip().splitlines()
+        self.message = f"stopped: {lines[-1] if lines else type(error).__name__} Reset to start again."
 
     def _end_step(self, step: Step) -> None:
         self._parts, self._single = None, False
@@ -214,8 +224,9 @@ class Session:
             if live.push > 0 and (stroke.start != stroke.end).any():
                 velocity = drag_velocity(stroke.start, stroke.end, stroke.seconds, live.push, FASTEST_DRAG * longest)
             self.simulation.paint(
-                stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint,
-                dye=[live.paint * channel for channel in live.colour], temperature=live.heat,
+                stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint or None,
+                dye=[live.paint * channel for channel in live.colour] if live.paint else None,
+                temperature=live.heat or None,  # a stroke without heat leaves cold gas cold
             )  # fmt: skip
         self._stale |= bool(strokes)
         return bool(strokes)
@@ -236,7 +247,11 @@ class Session:
     def reset(self) -> None:
         """Back to the start, with the values as they are."""
         self._abandon()
-        self.simulation.reset()
+        try:
+            self.simulation.reset()
+        except (MemoryError, RuntimeError) as error:
+            self._fail(error)
+            return
         self._failed, self._stale, self.message = False, True, ""
         self._steps.clear()
 
@@ -282,7 +297,7 @@ class Session:
         now = self.scene.domain.resolution
         wanted = max(now * FINER, now + 8) if finer else min(now / FINER, now - 8)
         resolution = max(8 * round(wanted / 8), COARSEST)
-        if resolution == now:
+        if not finer and resolution >= now:
             self.message = f"domain.resolution is {now}; it does not become smaller than {COARSEST} here."
             return
         self._finish_step()
@@ -298,15 +313,19 @@ class Session:
         try:
             require_memory(scene)
             simulation = self._build(scene)
+            if before is not None:
+                # Also what no source of the scene brings in any more.
+                simulation.state.add({name: q.components for name, q in before.state.carried.items()})
+                resample(before, simulation)
+            renderer = Renderer(simulation, *self._drawn_size)
         except (SceneError, MeshError, MemoryError, RuntimeError) as error:
+            ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
             self.message = f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}"
             return
-        if before is not None:
-            resample(before, simulation)
         self._abandon()
-        ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
+        ti.sync()
         self.message = ""
-        self._start(simulation)
+        self._start(simulation, renderer)
 
     # Pictures
 
@@ -349,6 +368,14 @@ class Session:
         """
         if self.stepping and (self._stale or not self.renderer.prepared_for(self.scene.look)):
             return False
+        try:
+            return self._draw()
+        except (MemoryError, RuntimeError) as error:
+            self._stale = self._redraw = False
+            self._fail(error)
+            return False
+
+    def _draw(self) -> bool:
         if self._stale or not self.renderer.prepared_for(self.scene.look):
             self.renderer.prepare()
         elif not self._redraw:
@@ -375,37 +402,37 @@ class Session:
 
     def screenshot(self, picture: np.ndarray | None = None) -> None:
         """Write the picture as PNG, in its full size."""
-        path = self._free_name(".png")
         if picture is None:
             detail, self.detail = self._detail, 1.0
             self.draw()
             picture, self.detail = self.picture(), detail
-        self._write(path, lambda: write_png(path, picture))
+        self._write(".png", lambda path: write_png(path, picture))
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""
-        path = self._free_name(".toml")
         meshes = {
             f"solids.{i}.file": str(Path(solid.file).resolve())
             for i, solid in enumerate(self.scene.solids)
             if isinstance(solid, MeshSolid)
         }
-        text = self.scene.with_values(meshes).dumps()
 
-        def write() -> None:
+        def write(path: Path) -> None:
+            text = self.scene.with_values(meshes).dumps()
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
 
-        self._write(path, write)
+        self._write(".toml", write)
 
     def record(self) -> None:
         """Begin a recording of what is seen, or end it."""
         if self.video is None:
-            path = self._free_name(".mp4")
+            path = None
             try:
+                path = self._claimed_name(".mp4")
                 self.video = LiveVideo(path, *self._size)
             except OSError as error:
                 self.message = f"recording is not possible: {error}"
+                _drop_empty(path)
                 return
             self.message = f"recording {path.name} ..."
             self.offer_picture()
@@ -420,7 +447,7 @@ class Session:
             return
         if self.video.error is not None:
             self.record()
-        else:
+        elif self.video.due:
             self.video.offer(self.picture())
 
     def close(self) -> None:
@@ -429,23 +456,28 @@ class Session:
             self.record()
         self._abandon()
 
-    def _free_name(self, suffix: str) -> Path:
-        count = 1
-        while (path := self.folder / f"{self.scene.name}_{count:03d}{suffix}").exists():
-            count += 1
-        return path
+    def _claimed_name(self, suffix: str) -> Path:
+        """The first free name in the folder, taken by an empty file, as other windows may write there too."""
+        for count in itertools.count(1):
+            path = self.folder / f"{self.scene.name}_{count:03d}{suffix}"
+            with contextlib.suppress(FileExistsError):
+                path.touch(exist_ok=False)
+                return path
+        raise AssertionError("numbers do not end")
 
-    def _write(self, path: Path, write: Callable[[], None]) -> None:
+    def _write(self, suffix: str, write: Callable[[Path], None]) -> None:
+        path, problem = None, None
         try:
-            write()
-        except (OSError, OutputError) as error:
-            self._report(path, error)
-        else:
-            self._report(path, None)
+            path = self._claimed_name(suffix)
+            write(path)
+        except (OSError, SceneError) as error:
+            problem = error
+        self._report(path or self.folder / f"{self.scene.name}{suffix}", problem)
 
     def _report(self, path: Path, error: Exception | None) -> None:
         if error is not None:
             self.message = f"{path.name} cannot be written: {error}"
+            _drop_empty(path)
         else:
             self.written.append(path)
             self.message = f"wrote {path.name}"
@@ -490,3 +522,11 @@ class Session:
             self.simulation.diagnostics.integral(quantity.current, offset=k * grid.cells)
             for k in range(quantity.components)
         )
+
+
+def _drop_empty(path: Path | None) -> None:
+    """Give up a name that was claimed for a file which did not come to be."""
+    if path is not None:
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == 0:
+                path.unlink()

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._ti import impl, set_packed_image, ti
 from ..backend import device_name
-from ..kernels import Array
+from ..kernels import CPU_ARCHS, Array
 from ..operators.noise import hash_01
 from ..scene import Scene
 from ..simulation import Simulation
@@ -97,7 +97,7 @@ class LiveWindow:
     """
 
     def __init__(self, session: Session, size: tuple[int, int] = SIZE, arch: str = ""):
-        self.session, self._device = session, f"{arch}: {device_name(arch)}" if arch else ""
+        self.session, self._device = session, ": ".join(filter(None, (arch, device_name(arch))))
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         with self._own_folder():
             self._window = ti.ui.Window("taichi_fluid", size, vsync=True, pos=PLACE)
@@ -121,12 +121,15 @@ class LiveWindow:
     @contextlib.contextmanager
     def _own_folder(self) -> Iterator[None]:
         """GGUI writes ``imgui.ini`` where the process stands."""
-        before = os.getcwd()
+        # As an open folder where there is such a thing: its name may be gone by now.
+        before = os.open(".", os.O_RDONLY) if hasattr(os, "fchdir") else os.getcwd()
         os.chdir(self._folder.name)
         try:
             yield
         finally:
             os.chdir(before)
+            if isinstance(before, int):
+                os.close(before)
 
     # Frames
 
@@ -161,11 +164,13 @@ class LiveWindow:
 
     def destroy(self) -> None:
         """Close the window and finish what the session writes."""
-        self.session.close()
-        ti.sync()
-        with self._own_folder():
-            self._window.destroy()
-        self._folder.cleanup()
+        try:
+            self.session.close()
+            ti.sync()
+        finally:
+            with self._own_folder():
+                self._window.destroy()
+            self._folder.cleanup()
 
     def frame(self, elapsed: float) -> None:
         """One frame: what was waited for, the mouse and the keys, part of a step, the picture, the panels."""
@@ -180,6 +185,7 @@ class LiveWindow:
         advanced = time.perf_counter() - begun
         self._draw()
         session.offer_picture()
+        self._places = {}
         if self.panels_shown:
             self._draw_panels()
         set_packed_image(self._canvas, self._packed)
@@ -215,7 +221,7 @@ class LiveWindow:
             return
         _pack(self._packed, session.shown.array, width, left)
         ti.sync()
-        if not idle:
+        if not idle and scale == SCALES[self._scale]:
             self._adapt(session.draw_seconds)
 
     def _adapt(self, seconds: float) -> None:
@@ -236,7 +242,7 @@ class LiveWindow:
     def _follow_size(self) -> None:
         """A new size of the window, once it stays."""
         shape, now = tuple(self._window.get_window_shape()), time.perf_counter()
-        if shape != self.shape:
+        if shape != self.shape and min(shape) > 0:  # a window that is put away may have no size
             self.shape, self._shape_since = shape, now
         if shape != self._packed.shape and min(shape) >= 64 and now - self._shape_since > SETTLED_SECONDS:
             self._packed = np.zeros(shape, dtype=np.uint32)
@@ -250,7 +256,6 @@ class LiveWindow:
 
     def _draw_panels(self) -> None:
         width, height = self._opened
-        self._places = {}
         lines = [f"{self.fps:.0f} frames/s", f"{self.session.scene.name}, {self._cells()}"]
         lines += [self._device] if self._device else []
         fill = {STEER: self._panel.steer, RUN: lambda rows: self._panel.run(rows, lines)}
@@ -461,6 +466,9 @@ def show(
 ) -> Session:  # fmt: skip
     """Open a window on a scene and run it until the window is closed. Taichi must be running.
 
+    While a frame is shown the process stands in a temporary folder, where GGUI writes its file; threads that use
+    relative paths meanwhile are led astray.
+
     Args:
         scene: What to run.
         build: Makes the simulation of a scene; one's own may add solids and stages.
@@ -475,7 +483,8 @@ def show(
     """
     if impl.get_runtime().prog is None:
         raise RuntimeError("Taichi is not running: call ti.init(arch=...) before opening a window.")
-    arch = {ti.x64: "cpu", ti.arm64: "cpu"}.get(arch := impl.current_cfg().arch, str(arch).rpartition(".")[2])
+    running = impl.current_cfg().arch
+    arch = "cpu" if running in CPU_ARCHS else str(running).rpartition(".")[2]
     problem = WindowProbe().problem(arch)
     if problem is not None:
         raise RuntimeError(f"no window can open: {problem}.")
