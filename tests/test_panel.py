@@ -474,7 +474,12 @@ def test_before_the_first_step_it_says_what_it_waits_for(session):
     session.reset()
     gui = FakeGui()
     Panel(session).run(Rows(gui, 200), [])
-    assert "compiling" in gui.lines()
+    assert "compile" in gui.lines()
+    session.pause()
+    gui = FakeGui()
+    Panel(session).run(Rows(gui, 200), [])
+    assert "no step made yet" in gui.lines()
+    session.pause()
 
 
 def test_words_have_only_letters_that_the_gui_has(session):

@@ -583,7 +583,7 @@ def test_another_resolution_goes_on_with_the_flow(opened, dim, finer):
     make_steps(session, 2)
 
 
-@pytest.mark.parametrize("resolution", [8, 10, 16, 20, 24, 40, 60, 100, 6000])
+@pytest.mark.parametrize("resolution", [8, 10, COARSEST, 20, 24, 40, 60, 100, 6000])
 def test_finer_is_finer_and_coarser_is_coarser(opened, monkeypatch, resolution):
     session = opened(flow(2))
     asked = []
@@ -594,11 +594,47 @@ def test_finer_is_finer_and_coarser_is_coarser(opened, monkeypatch, resolution):
     # A quarter more or at least 8, then to the nearest multiple of 8.
     assert resolution < asked[0] <= max(1.25 * resolution, resolution + 8) + 4
     assert asked[0] % 8 == 0
-    if resolution == COARSEST:
+    if resolution <= COARSEST:
         assert len(asked) == 1
-        assert str(COARSEST) in session.message
+        assert str(resolution) in session.message
     else:
         assert max(COARSEST, min(0.8 * resolution, resolution - 8) - 4) <= asked[1] < resolution
+
+
+def test_a_grid_that_would_take_seconds_for_a_step_is_asked_for_twice(opened, monkeypatch):
+    session = opened(flow(2))
+    make_steps(session, 1)
+    asked = []
+    monkeypatch.setattr(session, "_replace", lambda scene, before=None: asked.append(scene.domain.resolution))
+    monkeypatch.setattr(Session, "step_seconds", 1.5)
+    session.finer()()
+    # (40 / 32)^2 times 1.5 s
+    assert "2 s" in session.message and session.alarm and not asked
+    session.finer()()
+    assert asked == [40]
+    session.coarser()()
+    assert asked == [40, 24], "a coarser one is not dear"
+
+
+def test_messages_go_away_but_for_that_of_a_flow_that_stopped(opened, monkeypatch):
+    session, now = opened(flow(2)), [1000.0]
+    monkeypatch.setattr(session_module.time, "monotonic", lambda: now[0])
+    session.set({"fluid.viscosity": -1.0})
+    assert session.message and session.alarm
+    now[0] += session_module.MESSAGE_SECONDS + 1
+    assert session.message == ""
+    spoil(session.simulation)
+    session.advance(AMPLE, FRAME)
+    now[0] += 100
+    assert session.failed and session.message
+
+
+def test_the_view_goes_back_to_the_first(opened):
+    session = opened(flow(3))
+    first = session.scene.camera
+    session.set({"camera.azimuth": 80.0, "camera.distance": 0.5, "camera.center": [0.1, 0.2, 0.3]})
+    session.reset_view()
+    assert session.scene.camera == first
 
 
 def test_the_finest_grid_has_nothing_above_it(opened):
@@ -876,7 +912,8 @@ def test_a_folder_that_is_not_there_is_a_sentence(opened, tmp_path, what):
     getattr(session, what)()
     assert session.video is None
     assert session.written == []
-    assert "nowhere" in session.message or "cannot be written" in session.message
+    assert "No such file" in session.message
+    assert session.alarm
     assert "\n" not in session.message
     make_steps(session, 1)
 

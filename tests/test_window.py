@@ -799,3 +799,28 @@ def test_the_command_opens_a_window_and_says_what_it_wrote(desk, tmp_path, arch)
     assert out.splitlines() == [str(tmp_path.resolve() / "plume2d_001.png")]
     assert f"plume2d, 18 x 24 cells on {arch}. Escape or the window's own button ends it." in errors
     assert os.listdir(tmp_path) == ["plume2d_001.png"]
+
+
+def test_arrow_keys_with_shift_and_ctrl_and_the_way_back(solid):
+    first = solid.frames()["scene"]["camera"]
+    solid.move(*solid.view_point(0.02, 0.02))
+
+    def hold(modifier: str, key: str) -> dict:
+        solid.xdotool("keydown", modifier)
+        solid.frames(2)
+        solid.xdotool("keydown", key)
+        solid.frames(4)
+        solid.xdotool("keyup", key)
+        solid.xdotool("keyup", modifier)
+        return solid.frames(3)["scene"]["camera"]
+
+    moved = hold("Shift_L", "Left")
+    assert moved["center"] is not None
+    assert (moved["azimuth"], moved["distance"]) == (first["azimuth"], first["distance"])
+    nearer = hold("Control_L", "Up")
+    assert nearer["distance"] < first["distance"]
+    assert nearer["elevation"] == first["elevation"]
+    solid.key("e")
+    back = solid.frames()["scene"]["camera"]
+    assert back["center"] is None
+    assert back["distance"] == tf.preset("plume").camera.distance

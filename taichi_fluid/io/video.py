@@ -168,9 +168,14 @@ class LiveVideo:
 
 
 def _fitted(picture: np.ndarray, height: int, width: int) -> np.ndarray:
-    """The picture at another size, each pixel the nearest one; a copy, so that it may change meanwhile."""
+    """The picture at another size, each pixel the nearest one, with bars beside it where the shapes differ; a copy."""
     if picture.shape[:2] == (height, width):
         return picture.copy()
-    rows = np.arange(height) * picture.shape[0] // height
-    columns = np.arange(width) * picture.shape[1] // width
-    return picture[rows[:, None], columns[None, :]]
+    scale = min(height / picture.shape[0], width / picture.shape[1])
+    high, wide = max(round(scale * picture.shape[0]), 1), max(round(scale * picture.shape[1]), 1)
+    rows = np.arange(high) * picture.shape[0] // high
+    columns = np.arange(wide) * picture.shape[1] // wide
+    fitted = np.zeros((height, width, 3), dtype=np.uint8)
+    top, left = (height - high) // 2, (width - wide) // 2
+    fitted[top : top + high, left : left + wide] = picture[rows[:, None], columns[None, :]]
+    return fitted

@@ -147,6 +147,7 @@ class Panel:
         button("step", "one step  (N)", session.step_once)
         button("reset", "reset  (R)", session.reset)
         button("clear", "clear smoke, dye  (C)", session.clear)
+        button("view", "reset view  (E)", session.reset_view)
         recording = "record  (O)" if session.video is None else f"stop recording  {session.video.seconds:.0f} s"
         button("record", recording, session.record)
         button("screenshot", "screenshot  (P)", session.screenshot)
@@ -161,10 +162,11 @@ class Panel:
         for choice in view.choices:
             mark = "> " if choice == view.value else "  "
             button(f"view {choice}", mark + choice, lambda c=choice: session.set(view.changed(c)))
-        for line in [*lines, *_health_lines(session.health())]:
+        health = session.health()
+        for line in [*lines, *(_health_lines(health) if health else _before_the_first_step(session))]:
             rows.text(line)
         if session.message:
-            rows.text(session.message, WARNING if session.failed else HIGHLIGHT)
+            rows.text(session.message, WARNING if session.failed or session.alarm else HIGHLIGHT)
         return actions
 
 
@@ -215,9 +217,13 @@ def _inside(value: float, parameter: Parameter) -> float:
     return value
 
 
-def _health_lines(health: Health | None) -> list[str]:
-    if health is None:
-        return ["compiling kernels ..."]
+def _before_the_first_step(session: Session) -> list[str]:
+    if session.paused and not session.stepping:
+        return ["no step made yet"]
+    return ["the first step:", "it may wait for its", "kernels to compile"]
+
+
+def _health_lines(health: Health) -> list[str]:
     lines = [f"step {health.step_ms:7.1f} ms"]
     lines += [f"  {name:8s}{ms:6.1f} ms" for name, ms in health.stage_ms.items()]
     return [

@@ -35,7 +35,12 @@ SHORTEST_STEP = 1 / 120
 """Seconds of the clock that a step is worth waiting for."""
 FASTEST_DRAG = 1.0
 """Longest edges of the box that a drag may push the fluid through in a second: more only splashes against the walls."""
-COARSEST = 8
+COARSEST = 16
+"""Cells along the longest edge below which a scene is no longer itself."""
+SLOW_STEP = 2.0
+"""Seconds of a step from which a finer grid must be asked for twice."""
+MESSAGE_SECONDS = 12.0
+"""How long a message stays that is not about a flow that has stopped."""
 FINER = 1.25
 STEPS_REMEMBERED = 20
 MEASURED_EVERY = 0.5
@@ -93,7 +98,8 @@ class Session:
         renderer: Draws it.
         shown: The picture that was drawn last, in full size, on the device.
         paused: Whether time stands still.
-        message: The last thing worth saying, in a sentence.
+        message: The last thing worth saying, in a sentence; empty after a while.
+        alarm: Whether that is something that went wrong.
         written: Files that were written.
         pictures: How many pictures were drawn so far.
         draw_seconds: How long the last one took.
@@ -105,7 +111,9 @@ class Session:
     ):  # fmt: skip
         self.folder = Path(folder).resolve()
         self._build, self._size = build, size or (scene.output.width, scene.output.height)
-        self.paused, self.message, self.written = False, "", []
+        self.paused, self.written = False, []
+        self._message, self.alarm, self._said_at = "", False, 0.0
+        self._warned_of = 0
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds = 0, 0.0
         self.video: LiveVideo | None = None
@@ -121,6 +129,7 @@ class Session:
         self._steps: deque[Step] = deque(maxlen=STEPS_REMEMBERED)
         self._debt, self._measured_at = 0.0, -math.inf
         self._measured = (0.0, 0.0, 0.0)
+        self._camera = simulation.scene.camera
 
     # The scene
 
@@ -135,6 +144,21 @@ class Session:
         return self._failed
 
     @property
+    def message(self) -> str:
+        """What was said last."""
+        if not self._failed and time.monotonic() - self._said_at > MESSAGE_SECONDS:
+            self._message = ""
+        return self._message
+
+    @message.setter
+    def message(self, message: str) -> None:
+        self._message, self.alarm, self._said_at = message, False, time.monotonic()
+
+    def _warn(self, message: str) -> None:
+        self.message = message
+        self.alarm = True
+
+    @property
     def stepping(self) -> bool:
         """Whether a step has begun and not ended."""
         return self._parts is not None
@@ -147,7 +171,7 @@ class Session:
         try:
             self.simulation.scene = self.scene.with_values(changes)
         except ValueError as error:
-            self.message = str(error)
+            self._warn(str(error))
             return False
         except (MemoryError, RuntimeError) as error:
             self._fail(error)
@@ -176,7 +200,7 @@ class Session:
             if not self._failed and self._go_on():
                 news = True
                 # Draw before another step begins, unless that one will be done in time.
-                if time.perf_counter() + self._step_seconds() > deadline:
+                if time.perf_counter() + self.step_seconds > deadline:
                     break
             if self._failed or time.perf_counter() >= deadline:
                 break
@@ -184,7 +208,9 @@ class Session:
             news = True
         return news or self._redraw
 
-    def _step_seconds(self) -> float:
+    @property
+    def step_seconds(self) -> float:
+        """How long the last step took; infinite before the first one."""
         return 1e-3 * sum(self._steps[-1].stage_ms.values()) if self._steps else math.inf
 
     def _go_on(self) -> bool:
@@ -206,7 +232,7 @@ class Session:
         """Stop the flow, with a message, for what only a reset or another scene can mend: NaN, no room on the device."""
         self._parts, self._single, self._failed = None, False, True
         lines = str(error).strip().splitlines()
-        self.message = f"stopped: {lines[-1] if lines else type(error).__name__} Reset to start again."
+        self._warn(f"stopped: {lines[-1] if lines else type(error).__name__} Reset to start again.")
 
     def _end_step(self, step: Step) -> None:
         self._parts, self._single = None, False
@@ -255,6 +281,10 @@ class Session:
         self._failed, self._stale, self.message = False, True, ""
         self._steps.clear()
 
+    def reset_view(self) -> None:
+        """Look at the box again as the scene did when it started."""
+        self.set({"camera": self._camera.model_dump(mode="json", exclude_none=True)})
+
     def clear(self) -> None:
         """Take away all that the flow carries; the flow stays."""
         self._finish_step()
@@ -298,13 +328,18 @@ class Session:
         wanted = max(now * FINER, now + 8) if finer else min(now / FINER, now - 8)
         resolution = max(8 * round(wanted / 8), COARSEST)
         if not finer and resolution >= now:
-            self.message = f"domain.resolution is {now}; it does not become smaller than {COARSEST} here."
+            self._warn(f"{now} cells are as coarse as the grid becomes here.")
+            return
+        slower = self.step_seconds * (resolution / now) ** self.scene.dim
+        if SLOW_STEP < slower < math.inf and self._warned_of != resolution:
+            self._warned_of = resolution
+            self._warn(f"a step of {resolution} cells will take about {slower:.0f} s: press again if that is wanted.")
             return
         self._finish_step()
         try:
             scene = self.scene.with_values({"domain.resolution": resolution})
         except SceneError as error:
-            self.message = str(error)
+            self._warn(str(error))
             return
         before = None if self._failed else self.simulation
         self._replace(scene, before)
@@ -320,12 +355,15 @@ class Session:
             renderer = Renderer(simulation, *self._drawn_size)
         except (SceneError, MeshError, MemoryError, RuntimeError) as error:
             ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
-            self.message = f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}"
+            self._warn(f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}")
             return
         self._abandon()
         ti.sync()
         self.message = ""
         self._start(simulation, renderer)
+        # Before its first step, which may have to wait for kernels: the last scene's picture is not this one's.
+        self.draw()
+        self._redraw = True
 
     # Pictures
 
@@ -431,7 +469,7 @@ class Session:
                 path = self._claimed_name(".mp4")
                 self.video = LiveVideo(path, *self._size)
             except OSError as error:
-                self.message = f"recording is not possible: {error}"
+                self._warn(f"recording is not possible: {_reason(error)}.")
                 _drop_empty(path)
                 return
             self.message = f"recording {path.name} ..."
@@ -476,7 +514,7 @@ class Session:
 
     def _report(self, path: Path, error: Exception | None) -> None:
         if error is not None:
-            self.message = f"{path.name} cannot be written: {error}"
+            self._warn(f"{path.name} cannot be written: {_reason(error)}.")
             _drop_empty(path)
         else:
             self.written.append(path)
@@ -522,6 +560,11 @@ class Session:
             self.simulation.diagnostics.integral(quantity.current, offset=k * grid.cells)
             for k in range(quantity.components)
         )
+
+
+def _reason(error: Exception) -> str:
+    """Why something could not be written, without numbers and names that only the program knows."""
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
 
 
 def _drop_empty(path: Path | None) -> None:

@@ -10,9 +10,9 @@ import statistics
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,8 @@ DRAW_SECONDS = 0.02
 DRAWN_REMEMBERED = 5
 FRAME_SECONDS, RESTING_FRAME_SECONDS = 0.048, 0.075
 """How long a frame may take while a step is longer than that: 20 in a second for a hand on the mouse, fewer for an eye."""
+SHORTEST_FRAME, STILL_SECONDS = 1 / 75, 1 / 15
+"""Seconds that a frame takes at least, and one of a paused window that nobody touches."""
 HAND_SECONDS = 0.5
 """How long after the pointer has moved or a key was pressed a hand is on the mouse."""
 LEAST_WORK = 0.008
@@ -139,13 +141,18 @@ class LiveWindow:
         Args:
             on_frame: Called after each frame; it may change the session, and close the window with ``close``.
         """
-        last = time.perf_counter()
+        last = None
         try:
             while self._window.running:
                 now = time.perf_counter()
-                elapsed, last = now - last, now
-                self._frames.append(elapsed)
+                elapsed = now - last if last else 0.0
+                if last:
+                    self._frames.append(elapsed)
+                last = now
                 self.frame(elapsed)
+                # The screen shows no more, and a still picture needs less.
+                resting = self.session.paused and now - self._hand_at > HAND_SECONDS
+                time.sleep(max((STILL_SECONDS if resting else SHORTEST_FRAME) - (time.perf_counter() - now), 0.0))
                 if on_frame is not None:
                     on_frame(Frame(self, self._places, self.fps))
         except KeyboardInterrupt:
@@ -178,8 +185,11 @@ class LiveWindow:
         self._follow_pointer(elapsed)
         self._follow_keys(elapsed)
         session = self.session
+        if session.pictures == 0:
+            self._draw()
         begun = time.perf_counter()
-        resting = begun - self._hand_at > HAND_SECONDS
+        # Fewer frames help a step that is longer than one, and nobody else.
+        resting = begun - self._hand_at > HAND_SECONDS and session.step_seconds > FRAME_SECONDS
         frame_seconds = RESTING_FRAME_SECONDS if resting else FRAME_SECONDS
         session.advance(max(frame_seconds - self._other_seconds, LEAST_WORK), elapsed)
         advanced = time.perf_counter() - begun
@@ -374,12 +384,20 @@ class LiveWindow:
         if scene.dim == 2:
             return
         du, dv = moved[0] / self._extent.width, -moved[1] / self._extent.height
+        self._drag_camera(du, dv)
+
+    def _drag_camera(self, du: float, dv: float) -> None:
+        """Move, zoom or turn by ``du`` and ``dv`` pictures, as the button and the keys that are held say."""
+        scene = self.session.scene
         if self._dragging == ti.ui.MMB or self._window.is_pressed(ti.ui.SHIFT):
-            self.session.set(panned(scene, du, dv, self._extent))
+            self._move_camera(panned(scene, du, dv, self._extent))
         elif self._window.is_pressed(ti.ui.CTRL):
-            self.session.set(zoomed(scene.camera, dv))
+            self._move_camera(zoomed(scene.camera, dv))
         else:
-            self.session.set(orbited(scene.camera, du, dv))
+            self._move_camera(orbited(scene.camera, du, dv))
+
+    def _move_camera(self, changes: Mapping[str, Any]) -> None:
+        self.session.set(changes)
         self._touch()
 
     # Keys
@@ -398,8 +416,7 @@ class LiveWindow:
             "o": session.record,
             "p": session.screenshot,
             "s": session.save_scene,
-            "f": lambda: self._pending.append(session.finer()),
-            "g": lambda: self._pending.append(session.coarser()),
+            "e": session.reset_view,
             "v": lambda: next_choice(session, "look.view"),
             "q": lambda: next_choice(session, "look.quantity"),
             "m": lambda: next_choice(session, "look.colour_map"),
@@ -410,6 +427,11 @@ class LiveWindow:
         for key in self._clicks:
             if key in once:
                 once[key]()
+        # Many that came while one was at work are one.
+        if "f" in self._clicks:
+            self._pending.append(session.finer())
+        elif "g" in self._clicks:
+            self._pending.append(session.coarser())
         if session.scene.dim == 3:
             self._steer_camera(elapsed)
 
@@ -420,12 +442,10 @@ class LiveWindow:
         du = turn * (pressed(ti.ui.RIGHT) - pressed(ti.ui.LEFT))
         dv = turn * (pressed(ti.ui.UP) - pressed(ti.ui.DOWN))
         zoom = KEY_ZOOM * frames * (pressed("z") - pressed("x"))
-        if du or dv:
-            self.session.set(orbited(camera, du, dv))
-            self._touch()
         if zoom:
-            self.session.set(zoomed(camera, zoom))
-            self._touch()
+            self._move_camera(zoomed(camera, zoom))
+        elif du or dv:
+            self._drag_camera(du, dv)
 
     def _toggle_panels(self) -> None:
         self.panels_shown = not self.panels_shown
