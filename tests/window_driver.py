@@ -200,6 +200,8 @@ class Driver:
 
     def place(self, name: str) -> tuple[int, int, int, int]:
         """Left, top, width and height of a widget that is in sight."""
+        if name not in self.state["places"]:
+            self.wait(lambda state: name in state["places"])
         left, top, width, height = self.state["places"][name]
         assert top + height <= self.state["height"], f"{name} is out of sight: fold a section above it"
         return left, top, width, height
@@ -207,7 +209,10 @@ class Driver:
     def fold(self, *titles: str) -> None:
         """Press the check boxes of sections."""
         for title in titles:
+            before = self.state["places"]
             self.click(f"section {title}")
+            if self.state["places"] == before:
+                self.wait(lambda state, before=before: state["places"] != before)
 
     def click(self, name: str) -> None:
         """Press the middle of a widget."""
