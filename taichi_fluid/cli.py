@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from .errors import TaichiUnavailable
+from .errors import TaichiUnavailable, last_line
 from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
 from .limits import ARCHS
@@ -135,8 +135,7 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
     except MeshError as error:
         _stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-        _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {reason}.", status=1)
+        _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
 
 
 def _show_window(scene: Scene, arch: str) -> None:

@@ -14,10 +14,16 @@ NOT_FINITE = 3e38
 
 
 @ti.func
+def is_finite(x):
+    """By its bits: comparisons with NaN may be optimised away."""
+    return (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) != ti.cast(0x7F800000, ti.u32)
+
+
+@ti.func
 def magnitude(x):
-    """|x|, or ``NOT_FINITE`` if x is not finite. By its bits: comparisons with NaN may be optimised away."""
+    """|x|, or ``NOT_FINITE`` if x is not finite."""
     result = ti.abs(x)
-    if (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) == ti.cast(0x7F800000, ti.u32):
+    if not is_finite(x):
         result = ti.f32(NOT_FINITE)
     return result
 

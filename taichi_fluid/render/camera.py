@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..grid import Grid
 from ..scene import Camera
 
 
@@ -16,6 +17,10 @@ class View(NamedTuple):
     forward: np.ndarray
     right: np.ndarray
     up: np.ndarray
+
+    def eye_in_cells(self, grid: Grid) -> list[float]:
+        """The eye in the index space of a grid's cells, in which the rays march."""
+        return [(x - low) / grid.dx + 0.5 for x, low in zip(self.eye, grid.origin, strict=True)]
 
 
 def orbit_view(camera: Camera, size: Sequence[float], aspect: float) -> View:

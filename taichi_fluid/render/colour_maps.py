@@ -55,8 +55,14 @@ def table(name: str) -> np.ndarray:
 @ti.func
 def mapped_colour(table: ti.template(), value):
     """Colour of ``value``, from 0 to 1 and clamped to that, in a ``table`` on the device."""
-    at = ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(ENTRIES - 1.0)
-    entry = ti.min(ti.cast(at, ti.i32), ENTRIES - 2)
+    return table_colour(table, ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(ENTRIES - 1.0), ENTRIES)
+
+
+@ti.func
+def table_colour(table: ti.template(), place, entries: ti.template()):
+    """Colour at a ``place``, counted in entries and clamped to them, of a ``table`` on the device."""
+    at = ti.min(ti.max(place, ti.f32(0.0)), ti.f32(ti.static(entries - 1.0)))
+    entry = ti.min(ti.cast(at, ti.i32), ti.static(entries - 2))
     fraction = at - ti.cast(entry, ti.f32)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     for channel in ti.static(range(3)):

@@ -13,7 +13,7 @@ from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
 from .bricks import Bricks
-from .colour_maps import upload
+from .colour_maps import table_colour, upload
 
 RAY_STEP = 0.7
 """Step of a ray in cells."""
@@ -52,14 +52,7 @@ def _emission_at(c, temperature: ti.template(), emission: ti.template()):
     """Red, green and blue that a black body of a cell's temperature sends out."""
     span = ti.static((blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1))
     at = (temperature[c] + ti.f32(blackbody.AMBIENT - blackbody.COLDEST)) * ti.f32(1.0 / span)
-    at = ti.min(ti.max(at, ti.f32(0.0)), ti.f32(blackbody.ENTRIES - 1.0))
-    entry = ti.min(ti.cast(at, ti.i32), blackbody.ENTRIES - 2)
-    fraction = at - ti.cast(entry, ti.f32)
-    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    for channel in ti.static(range(3)):
-        first, second = emission[3 * entry + channel], emission[3 * entry + 3 + channel]
-        colour[channel] = first + fraction * (second - first)
-    return colour
+    return table_colour(emission, at, blackbody.ENTRIES)
 
 
 @ti.func

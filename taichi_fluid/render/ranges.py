@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from .._ti import ti
+from ..diagnostics import is_finite
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, kernel_family, largest, loop_shape
 from ..operators.differences import centre_velocity_at
@@ -38,12 +39,6 @@ def plane_of(grid: Grid, axis: int, position: float) -> Plane:
 
 
 @ti.func
-def _is_finite(x):
-    """By its bits: comparisons with NaN may be optimised away."""
-    return (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) != ti.cast(0x7F800000, ti.u32)
-
-
-@ti.func
 def _extreme_at(
     c, I, s, a: ti.template(), fluid: ti.template(), base, right, upward, above, sign, has_solids: ti.template()
 ):
@@ -55,7 +50,7 @@ def _extreme_at(
         if ti.static(has_solids):
             if fluid[cell] == 0:
                 value = ti.f32(_NONE)
-        if _is_finite(value):
+        if is_finite(value):
             result = ti.max(result, value)
     return result
 
@@ -71,7 +66,7 @@ def _fastest_at(
     if ti.static(has_solids):
         if fluid[cell] == 0:
             value = ti.f32(0.0)
-    if not _is_finite(value):
+    if not is_finite(value):
         value = ti.f32(0.0)
     return value
 

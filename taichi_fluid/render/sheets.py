@@ -9,8 +9,9 @@ from ..kernels import Array, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from .camera import View
 from .image import Image, background_at, tone_map, write_pixel
+from .optics import LEAST_DEPTH
 from .surfaces import Surfaces, solid_hit, surface_colour
-from .volume import box_span, sample_glow, surface_arguments
+from .volume import box_span, pixel_ray, sample_glow, surface_arguments
 
 STEEPEST = 0.25
 """Cosine between a ray and the normal of the sheets from which on they grow no more opaque."""
@@ -24,9 +25,7 @@ def _sheets_pixel(
     owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx, width,
     height, eye, forward, right, up, top, bottom, exposure, normal, sheets, has_solids: ti.template(),
 ):  # fmt: skip
-    across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
-    upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
-    ray = (forward + across * right + upward * up).normalized()
+    ray, upward = pixel_ray(x, y, width, height, forward, right, up)
     enter, leave = box_span(eye, ray, n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
@@ -47,7 +46,7 @@ def _sheets_pixel(
         if ahead > 0 and t > enter and t < end and passing > ti.f32(0.004):
             q = inside_box(eye + t * ray, n)
             depth = sample(extinction, 0, q, n) * thickness
-            if depth > ti.f32(1e-5):
+            if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 shade = ti.f32(1.0) - ti.f32(1.0 - DEEPEST) * ti.cast(k, ti.f32) / ti.cast(sheets, ti.f32)
                 colour += passing * (ti.f32(1.0) - through) * shade * sample_glow(glow, q, n)
@@ -94,11 +93,10 @@ def render_sheets(
     """
     grid.require_runtime()
     point, colour = float_vector(3), float_vector(3)
-    eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
     along = max(range(3), key=lambda axis: abs(view.forward[axis]))
     sheet_kernels(grid.loops, surfaces is not None).blend_sheets(
         image.array, extinction, glow, *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
-        image.width, image.height, point(*eye), point(*view.forward), point(*view.right), point(*view.up),
+        image.width, image.height, point(*view.eye_in_cells(grid)), point(*view.forward), point(*view.right), point(*view.up),
         colour(*background[0]), colour(*background[1]), exposure,
         point(*(float(axis == along) for axis in range(3))), sheets,
     )  # fmt: skip

@@ -383,8 +383,7 @@ class Tracers:
             (left, low), cells_per_pixel = fit_plane(grid.shape, image)
             place = [(0.5 + left, 0.5 + low), (0.0, 0.0), (cells_per_pixel, 0.0), (0.0, cells_per_pixel)]
         else:
-            eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
-            place = [eye, view.forward, view.right, view.up]
+            place = [view.eye_in_cells(grid), view.forward, view.right, view.up]
         span = limits[1] - limits[0]
         fastest = max(abs(limits[0]), abs(limits[1]))
         streak = STREAK * max(grid.size) / fastest if fastest > 0 else 0.0

@@ -36,6 +36,14 @@ def sample_glow(glow: ti.template(), q, n):
 
 
 @ti.func
+def pixel_ray(x, y, width, height, forward, right, up):
+    """Direction of a pixel's ray, and how high the pixel stands: from -1 at the lower edge to 1."""
+    across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
+    upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
+    return (forward + across * right + upward * up).normalized(), upward
+
+
+@ti.func
 def box_span(eye, ray, n):
     """Where a ray enters and leaves the box, in cells along it."""
     enter, leave = ti.f32(0.0), ti.f32(1e9)
@@ -56,9 +64,7 @@ def _march_pixel(
     distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient,
     direction, n, dx, width, height, eye, forward, right, up, top, bottom, exposure, has_solids: ti.template(),
 ):  # fmt: skip
-    across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
-    upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
-    ray = (forward + across * right + upward * up).normalized()
+    ray, upward = pixel_ray(x, y, width, height, forward, right, up)
     enter, leave = box_span(eye, ray, n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
@@ -182,10 +188,9 @@ def render_volume(
     """
     grid.require_runtime()
     point, colour = float_vector(3), float_vector(3)
-    eye = [(x - low) / grid.dx + 0.5 for x, low in zip(view.eye, grid.origin, strict=True)]
     volume_kernels(grid.loops, surfaces is not None).march(
         image.array, extinction, glow, bricks.occupied, bricks.grid.n,
-        *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*eye),
+        *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*view.eye_in_cells(grid)),
         point(*view.forward), point(*view.right), point(*view.up),
         colour(*background[0]), colour(*background[1]), exposure,
     )  # fmt: skip

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..scene import preset_names
-from .parameters import Kind, Parameter, sections
+from ..scene import Scene, preset_names
+from .parameters import Kind, Parameter, Section, sections
 from .session import Action, Health, Session
 
 FONT, TITLE_BAR, PADDING, FRAME, GAP = 13, 19, 8, 19, 4
@@ -16,7 +16,7 @@ ITEM_PART = 0.65
 """Part of the panel's width that a slider takes."""
 MOST_DECADES = 300.0
 """Of a number typed into a logarithmic slider: more are no number."""
-HIGHLIGHT, WARNING, QUIET = (0.55, 0.8, 1.0), (1.0, 0.55, 0.35), (0.6, 0.6, 0.62)
+HIGHLIGHT, WARNING = (0.55, 0.8, 1.0), (1.0, 0.55, 0.35)
 OPEN_AT_FIRST = ("live", "fluid")
 """Sections that come first and are open."""
 NEXT = {"view": "V", "quantity": "Q", "colour_map": "M"}
@@ -99,23 +99,33 @@ class Panel:
         self._open: dict[str, bool] = {}
         self._ranges: dict[str, tuple[float, float]] = {}
         self._ranges_of = None
+        self._presets = preset_names()
+        self._sections: list[Section] = []
+        self._sections_of: Scene | None = None
 
     def steer(self, rows: Rows) -> list[Action]:
         """The presets, and a section for each table of the scene, which the check box before its name opens."""
         session, actions = self.session, []
         if self._section(rows, "preset", shown=True):
-            for name in preset_names():
+            for name in self._presets:
                 mark = "> " if name == session.scene.name else "  "
                 if rows.button(f"preset {name}", mark + name):
                     actions.append(session.other(name))
         first = {title: place for place, title in enumerate(OPEN_AT_FIRST)}
-        for section in sorted(sections(session.scene), key=lambda s: first.get(s.title, len(first))):
+        for section in sorted(self._sections_now(), key=lambda s: first.get(s.title, len(first))):
             if self._section(rows, section.title, shown=section.title in first):
                 for parameter in map(self._steady, section.parameters):
                     value = _moved(rows, parameter)
                     if value is not None:
                         actions.append(lambda p=parameter, v=value: session.set(p.changed(v)))
         return actions
+
+    def _sections_now(self) -> list[Section]:
+        """The sections of the scene as it is by now; most frames show the same one."""
+        if self._sections_of is not self.session.scene:
+            self._sections_of = self.session.scene
+            self._sections = sections(self._sections_of)
+        return self._sections
 
     def _steady(self, parameter: Parameter) -> Parameter:
         """With the range that its slider was first shown with: one that follows its value runs away under a drag."""
@@ -156,7 +166,7 @@ class Panel:
             actions.append(session.finer())
         if rows.button("coarser", "coarser grid  (G)"):
             actions.append(session.coarser())
-        look = {p.key: p for s in sections(session.scene) if s.title == "look" for p in s.parameters}
+        look = {p.key: p for s in self._sections_now() if s.title == "look" for p in s.parameters}
         rows.text("VIEW  (V)", HIGHLIGHT)
         view = look["look.view"]
         for choice in view.choices:
@@ -175,8 +185,7 @@ def next_choice(session: Session, key: str) -> None:
     for section in sections(session.scene):
         for parameter in section.parameters:
             if parameter.key == key and parameter.kind is Kind.CHOICE:
-                choices = parameter.choices
-                session.set(parameter.changed(choices[(choices.index(parameter.value) + 1) % len(choices)]))
+                session.set(parameter.changed(parameter.next_choice))
 
 
 def _moved(rows: Rows, parameter: Parameter) -> Any:
@@ -191,8 +200,7 @@ def _moved(rows: Rows, parameter: Parameter) -> Any:
         return None if value == parameter.value else value
     if kind is Kind.CHOICE:
         pressed = rows.button(name, f"{parameter.label}: {parameter.value}")
-        choices = parameter.choices
-        return choices[(choices.index(parameter.value) + 1) % len(choices)] if pressed else None
+        return parameter.next_choice if pressed else None
     if kind is Kind.COLOUR:
         rows.text(parameter.title)
         return rows.colour(name, parameter.value)

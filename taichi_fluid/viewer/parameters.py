@@ -96,6 +96,11 @@ class Parameter(NamedTuple):
             return f"{self.label}  m{self.unit}"
         return f"{self.label}  {self.factor:.0e} {self.unit if self.unit != '1' else ''}".replace("e-0", "e-").rstrip()
 
+    @property
+    def next_choice(self) -> str:
+        """Of a CHOICE the one after the present one."""
+        return self.choices[(self.choices.index(self.value) + 1) % len(self.choices)]
+
     def changed(self, value: Any) -> dict[str, Any]:
         """The change of the scene that gives this parameter ``value``, for ``Scene.with_values``."""
         if self.kind is Kind.OPTIONAL:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
+from ..errors import last_line
 from ..io.files import whole_file
 from ..io.images import write_png
 from ..io.video import LiveVideo
@@ -231,8 +232,7 @@ class Session:
     def _fail(self, error: Exception) -> None:
         """Stop the flow, with a message, for what only a reset or another scene can mend: NaN, no room on the device."""
         self._parts, self._single, self._failed = None, False, True
-        lines = str(error).strip().splitlines()
-        self._warn(f"stopped: {lines[-1] if lines else type(error).__name__} Reset to start again.")
+        self._warn(f"stopped: {last_line(error)} Reset to start again.")
 
     def _end_step(self, step: Step) -> None:
         self._parts, self._single = None, False
@@ -438,12 +438,11 @@ class Session:
         """What was drawn last: ``(height, width, 3)`` bytes, the first row on top."""
         return self.shown.to_numpy()
 
-    def screenshot(self, picture: np.ndarray | None = None) -> None:
+    def screenshot(self) -> None:
         """Write the picture as PNG, in its full size."""
-        if picture is None:
-            detail, self.detail = self._detail, 1.0
-            self.draw()
-            picture, self.detail = self.picture(), detail
+        detail, self.detail = self._detail, 1.0
+        self.draw()
+        picture, self.detail = self.picture(), detail
         self._write(".png", lambda path: write_png(path, picture))
 
     def save_scene(self) -> None:

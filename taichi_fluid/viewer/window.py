@@ -23,7 +23,7 @@ from ..operators.noise import hash_01
 from ..scene import Scene
 from ..simulation import Simulation
 from .display import WindowProbe
-from .panel import TITLE_BAR, Panel, Row, Rows, next_choice
+from .panel import NEXT, TITLE_BAR, Panel, Row, Rows, next_choice
 from .pointer import Extent, orbited, panned, point_under, zoomed
 from .session import Action, Session
 
@@ -417,9 +417,7 @@ class LiveWindow:
             "p": session.screenshot,
             "s": session.save_scene,
             "e": session.reset_view,
-            "v": lambda: next_choice(session, "look.view"),
-            "q": lambda: next_choice(session, "look.quantity"),
-            "m": lambda: next_choice(session, "look.colour_map"),
+            **{key.lower(): lambda name=name: next_choice(session, f"look.{name}") for name, key in NEXT.items()},
             "h": self._toggle_panels,
             ti.ui.TAB: self._toggle_panels,
             ti.ui.ESCAPE: self.close,
