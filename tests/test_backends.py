@@ -80,7 +80,7 @@ def largest_difference(found, expected) -> dict[str, float]:
 def test_vulkan_passes_the_marked_tests(vulkan):
     """Everything marked ``vulkan_too``, with no test left out."""
     done = run(
-        "-m", "pytest", "-q", "-m", "vulkan_too", "-p", "no:cacheprovider", "-W", "ignore", str(HERE),
+        "-m", "pytest", "-q", "-n0", "-m", "vulkan_too", "-p", "no:cacheprovider", "-W", "ignore", str(HERE),
         TI_TEST_ARCH="vulkan",
     )  # fmt: skip
     summary = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
