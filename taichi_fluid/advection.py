@@ -12,7 +12,8 @@ from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
 from .kernels import Array, flat, kernel_family, strides_of
-from .operators.interpolation import blend, corners_at, inside_box, sample_velocity, velocity_at
+from .operators.interpolation import blend, corners_at, inside_box
+from .operators.placement import Placement
 from .solids import Solids
 
 
@@ -51,6 +52,7 @@ class Course(NamedTuple):
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
         passage: Whether they may leave the box.
+        on: Where the velocity lies.
     """
 
     trace: Trace
@@ -58,6 +60,7 @@ class Course(NamedTuple):
     wraps: bool
     solids: bool
     passage: bool
+    on: Placement
 
 
 @ti.func
@@ -73,7 +76,7 @@ def _wrapped(q, period, course: ti.template()):
 
 @ti.func
 def _velocity_in_box(u: ti.template(), q, n, period, course: ti.template()):
-    return sample_velocity(u, inside_box(_wrapped(q, period, course), n), n)
+    return course.on.sample(u, inside_box(_wrapped(q, period, course), n), n)
 
 
 @ti.func
@@ -170,7 +173,7 @@ def _write_departure(
     course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
     cells = s[0] * (n[0] + 2)
-    q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
+    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
     end = _end_of_path(u, q, first, -step, n, period, course, mean)
     end = q + _before_solids(q, end, open, distance, inv_dx, n, period, course) * (end - q)
     backward = ti.min(ti.max(_wrapped(end, period, course), lower), upper) - q
@@ -189,7 +192,7 @@ def _write_departure_and_arrival(
     A path that ends at a solid, or has left through a side, is not traced back again: its arrival says so.
     """
     cells = s[0] * (n[0] + 2)
-    q, first = _place(I, ti.static(course.axis)), velocity_at(u, c, ti.static(course.axis), n)
+    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
     end = _end_of_path(u, q, first, -step, n, period, course, mean)
     ahead = _end_of_path(u, q, first, step, n, period, course, mean)
     before = _before_solids(q, end, open, distance, inv_dx, n, period, course)
@@ -354,7 +357,7 @@ def advection_kernels(loops, beside):
 
 
 class Advection:
-    """Carries quantities with a staggered velocity.
+    """Carries quantities with a velocity.
 
     Args:
         grid: The grid.
@@ -377,11 +380,12 @@ class Advection:
     def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
         self.grid.require_runtime()
-        walls = self.walls
-        course = Course(self.trace, component, any(walls.periodic), self.solids is not None, walls.has_passage)
+        walls, place = self.walls, SCALAR if component == SCALAR else self.grid.place(component)
+        wraps, solids = any(walls.periodic), self.solids is not None
+        course = Course(self.trace, place, wraps, solids, walls.has_passage, self.grid.placement)
         kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
         near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
-        where = (self.grid.n, *self.walls.path_limits(component), dt / dx)
+        where = (self.grid.n, *walls.path_limits(place), dt / dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.trace_back(velocity, *near, self._departure, *where)
         else:
@@ -412,6 +416,7 @@ class Advection:
             self.carry_component(velocity, out, axis, dt)
 
     def carry_component(self, velocity, out, axis: int, dt: float) -> None:
-        """Do so with one component of it."""
-        self.trace_paths(velocity, dt, axis)
+        """Do so with one component of it, the first one first: where all lie together, they have its paths."""
+        if axis == 0 or not self.grid.collocated:
+            self.trace_paths(velocity, dt, axis)
         self.carry(velocity, out, component=axis, offset=axis * self.grid.cells)

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import Array, float_vector, kernel_family
+from .kernels import Array, float_vector, int_vector, kernel_family
 from .operators.ghosts import wrap_pair
 from .pressure.poisson import Sides
 from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 
 SCALAR = -1
 """In place of a component: a quantity at cell centres."""
+
+PRESSURE = -2
+"""In place of a component: the pressure at cell centres, which is 0 beyond an open side."""
 
 # What becomes of the faces on a side, as the kernel knows it: given, following the inside, left alone, or periodic.
 _GIVEN, _FOLLOWS, _LEFT, _WRAPS = range(4)
@@ -42,6 +45,30 @@ def _fill_ghost_pair(
         a[upper] = factor[2 * axis + 1] * a[upper - s[axis]] + value[2 * axis + 1]
 
 
+@ti.func
+def _write_mean_of_ghosts(
+    c, I, s, a: ti.template(), offset, n, wrap, ghosts: ti.template(), axis: ti.template()
+):  # fmt: skip
+    """On an edge or corner where ``ghosts`` walls meet, the mean of the neighbours one step towards each of them.
+
+    ``axis`` is the first of these walls' axes; the others are further ones.
+    """
+    for upper in ti.static(range(2)):
+        J, cell = I, offset + c
+        if ti.static(upper):
+            J[axis] = n[axis] + 1
+            cell += (n[axis] + 1) * s[axis]
+        count, first = 0, axis
+        total = ti.f32(0.0)
+        for k in ti.static(range(n.n)):
+            if wrap[k] == 0 and (J[k] == 0 or J[k] == n[k] + 1):
+                count += 1
+                first = ti.min(first, k)
+                total += a[cell + (s[k] if J[k] == 0 else -s[k])]
+        if count == ghosts and first == axis and wrap[axis] == 0:
+            a[cell] = total * ti.f32(ti.static(1.0 / ghosts))
+
+
 @kernel_family
 def boundary_kernels(loops):
     IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
@@ -55,7 +82,14 @@ def boundary_kernels(loops):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, _fill_ghost_pair, (a, offset, component, factor, value, mode, n, axis))
 
-    return {"fill_ghosts": fill_ghosts, "Numbers": Numbers, "Modes": Modes}
+    @ti.kernel
+    def fill_corners(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
+        """Edges from sides, then (in 3D) corners from edges."""
+        for ghosts in ti.static(range(2, dim + 1)):
+            for axis in ti.static(range(dim + 1 - ghosts)):
+                each_on_plane(n, axis, _write_mean_of_ghosts, (a, offset, n, wrap, ghosts, axis))
+
+    return {"fill_ghosts": fill_ghosts, "fill_corners": fill_corners, "Numbers": Numbers, "Modes": Modes}
 
 
 class Walls:
@@ -78,6 +112,7 @@ class Walls:
         check_sides(self.sides, grid.shape)
         self._kernels = boundary_kernels(grid.loops)
         self._rules = {}
+        self._wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
     def _kinds(self, *kinds: Boundary) -> list[bool]:
         """Per side, in the order ``(x-, x+, y-, y+, …)``, whether it is one of these."""
@@ -115,15 +150,17 @@ class Walls:
         kind, axis = side.kind, i // 2
         if kind is Boundary.PERIODIC:
             return 1.0, 0.0, _WRAPS
+        if component == PRESSURE:
+            return float(kind is not Boundary.OPEN), 0.0, _GIVEN
         if component == SCALAR:
             if name is None or kind in CLOSED:
                 return 1.0, 0.0, _GIVEN
             entering = side.values.get(name, 0.0)
             return 0.0, float(entering[k] if isinstance(entering, Sequence) else entering), _GIVEN
-        if component == axis:
+        if component == axis and not self.grid.collocated:
             mode = (_LEFT if keep else _FOLLOWS) if kind is Boundary.OPEN else _GIVEN
             return 0.0, self._velocity(side, component), mode
-        if kind in (Boundary.FREE_SLIP, Boundary.OPEN):
+        if kind is Boundary.OPEN or (kind is Boundary.FREE_SLIP and component != axis):
             return 1.0, 0.0, _GIVEN
         # The wall, or what flows in, moves half a cell away from the first value: the mean of that and its ghost.
         return -1.0, 2.0 * self._velocity(side, component), _GIVEN
@@ -133,11 +170,12 @@ class Walls:
     ) -> None:
         """Set the ghosts of one quantity: a scalar at centres, or the velocity component ``component``.
 
-        Of a velocity component also the layers of faces that lie on its sides are set.
+        Of a velocity component on faces also the layers that lie on its sides are set. On the collocated grid edges
+        and corners of a velocity are the mean of the ghosts beside them. (Stam 2003.)
 
         Args:
             array: Holds the quantity.
-            component: Velocity component, or ``SCALAR``.
+            component: Velocity component, ``SCALAR`` or ``PRESSURE``.
             offset: Where it begins in ``array``.
             name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
                 it is 0. Left out, the ghosts copy what is inside.
@@ -145,10 +183,14 @@ class Walls:
         """
         self.grid.require_runtime()
         rule = self._rule(component, name, offset // self.grid.cells if name else 0, keep)
-        self._kernels.fill_ghosts(array, self.grid.n, offset, component, *rule)
+        grid = self.grid
+        on_faces = component >= 0 and not grid.collocated
+        self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *rule)
+        if component >= 0 and grid.collocated:
+            self._kernels.fill_corners(array, grid.n, offset, self._wrap)
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
-        """Set sides and ghosts of a staggered velocity; ``keep`` leaves the faces on open sides as they are."""
+        """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""
         for axis in range(self.grid.dim):
             self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
 
@@ -184,13 +226,17 @@ class Walls:
         for i, side in enumerate(self._flat):
             if component == SCALAR:
                 box.append(float(named and side.kind in (Boundary.INFLOW, Boundary.OPEN)))
-            elif side.kind in (Boundary.FREE_SLIP, Boundary.OPEN, Boundary.PERIODIC):
-                box.append(1.0 if component == i // 2 and side.kind is Boundary.FREE_SLIP else 0.0)
+            elif side.kind in (Boundary.OPEN, Boundary.PERIODIC):
+                box.append(0.0)
+            elif component == i // 2:
+                # On faces it stands on the side, at centres half a cell before it.
+                box.append(2.0 if self.grid.collocated else 1.0)
             else:
-                box.append(1.0 if component == i // 2 else 2.0)
+                box.append(0.0 if side.kind is Boundary.FREE_SLIP else 2.0)
         inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim
         return Sides(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
 
     def first_unknown(self, component: int) -> tuple[int, ...]:
         """Integer position of the first value that is not given by a side."""
-        return tuple(2 if axis == component and not self.periodic[axis] else 1 for axis in range(self.grid.dim))
+        on_side = SCALAR if self.grid.collocated else component
+        return tuple(2 if axis == on_side and not self.periodic[axis] else 1 for axis in range(self.grid.dim))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ._ti import ti
 from .grid import Grid
 from .kernels import PARTIALS, Array, add, kernel_family, largest
-from .operators.differences import centre_velocity_at, outflow_at, vorticity_at
+from .operators.differences import vorticity_at
 from .solids import Solids, cut_outflow_at
 
 NOT_FINITE = 3e38
@@ -43,19 +43,19 @@ def _value_at(c, I, s, a: ti.template(), offset):
 
 
 @ti.func
-def _outflow_at(c, I, s, u: ti.template(), n):
-    return ti.abs(outflow_at(u, c, s, n))
+def _outflow_at(c, I, s, u: ti.template(), n, on: ti.template()):
+    return ti.abs(on.outflow(u, c, s, n))
 
 
 @ti.func
-def _outflow_square_at(c, I, s, u: ti.template(), n):
-    value = outflow_at(u, c, s, n)
+def _outflow_square_at(c, I, s, u: ti.template(), n, on: ti.template()):
+    value = on.outflow(u, c, s, n)
     return value * value
 
 
 @ti.func
 def _speed_square_at(c, I, s, u: ti.template(), n):
-    """Sum of the squares of the lower faces: each inner face is counted once."""
+    """Sum of the squares of the components of a cell: each inner face is counted once."""
     cells = s[0] * (n[0] + 2)
     total = ti.f32(0.0)
     for axis in ti.static(range(n.n)):
@@ -64,13 +64,13 @@ def _speed_square_at(c, I, s, u: ti.template(), n):
 
 
 @ti.func
-def _write_speed(c, I, s, u: ti.template(), out: ti.template(), n, scale):
-    out[c] = scale * centre_velocity_at(u, c, n).norm()
+def _write_speed(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
+    out[c] = scale * on.at_centre(u, c, n).norm()
 
 
 @ti.func
-def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale):
-    out[c] = scale * outflow_at(u, c, s, n)
+def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
+    out[c] = scale * on.outflow(u, c, s, n)
 
 
 @ti.func
@@ -87,8 +87,8 @@ def _square_at(c, I, s, a: ti.template()):
 
 
 @ti.func
-def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale):
-    w = vorticity_at(u, c, n)
+def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
+    w = vorticity_at(u, c, n, on.derivative)
     out[c] = scale * (w.norm() if ti.static(n.n == 3) else w[2])
 
 
@@ -129,7 +129,7 @@ def cut_kernels(loops):
 
 
 @kernel_family
-def diagnostic_kernels(loops):
+def diagnostic_kernels(loops, on):
     IntVector, each_cell = loops.IntVector, loops.each_cell
     reduce_cells, reduced = loops.reduce_cells, loops.reduced
 
@@ -147,24 +147,24 @@ def diagnostic_kernels(loops):
 
     @ti.kernel
     def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n))
+        reduce_cells(n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n, on))
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
-        reduce_cells(n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n))
+        reduce_cells(n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n, on))
         for _ in range(1):
             out[1] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def compute_speed(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_speed, (velocity, out, n, scale))
+        each_cell(n, _write_speed, (velocity, out, n, scale, on))
 
     @ti.kernel
     def compute_divergence(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_divergence, (velocity, out, n, scale))
+        each_cell(n, _write_divergence, (velocity, out, n, scale, on))
 
     @ti.kernel
     def compute_vorticity(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_vorticity, (velocity, out, n, scale))
+        each_cell(n, _write_vorticity, (velocity, out, n, scale, on))
 
     return {
         "total": total,
@@ -196,7 +196,7 @@ class Diagnostics:
         self._divergence = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
-        self._kernels = diagnostic_kernels(grid.loops)
+        self._kernels = diagnostic_kernels(grid.loops, grid.placement)
 
     def largest_magnitude(self, array) -> float:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
@@ -214,13 +214,13 @@ class Diagnostics:
         return self._out[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
-        """Half of rho times the integral of |u|² over the inner faces, in J (2D: J/m)."""
+        """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
         self.grid.require_runtime()
         self._kernels.speed_squares(velocity, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
     def divergence(self, velocity) -> Divergence:
-        """Divergence that a staggered velocity has left."""
+        """Divergence that a velocity has left; on the collocated grid by differences over two cells."""
         self.grid.require_runtime()
         if self.solids is not None:
             return self._cut_divergence(velocity)

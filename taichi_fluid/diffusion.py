@@ -131,20 +131,23 @@ class Diffusion:
         tolerance: Relative residual of the change.
         max_iterations: Give up after these.
         solids: No scalar flows into them; they hold the velocity beside them, or let it slip.
+        sweeps: Relax so often in place of the tolerance; left out, solve.
     """
 
     def __init__(
         self, grid: Grid, walls: Walls, tolerance: float = 1e-5, max_iterations: int = 500,
-        solids: Solids | None = None,
+        solids: Solids | None = None, sweeps: int | None = None,
     ):  # fmt: skip
         self.grid, self.walls, self.solids = grid, walls, solids
-        self.tolerance, self.max_iterations = tolerance, max_iterations
+        self.tolerance, self.max_iterations, self.sweeps = tolerance, max_iterations, sweeps
         self._solvers = {}
         self._rhs, self._change = grid.array(), grid.array()
         self._kernels = diffusion_kernels(grid.loops)
 
     def _solver(self, shift: float) -> EllipticSolver:
         method = "multigrid-cg" if shift < MULTIGRID_BELOW else "cg"
+        if self.sweeps is not None:
+            method = "gauss-seidel"
         if method not in self._solvers:
             self._solvers[method] = EllipticSolver(self.grid, method)
         return self._solvers[method]
@@ -181,14 +184,17 @@ class Diffusion:
                 offset, where, solver.level.wrap,
             )  # fmt: skip
             solver.setup(first, sides, mask, begin, held=self._change)
-        self._change.fill(0.0)
-        result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
+        if self.sweeps is not None:
+            result = solver.sweep(self._rhs, self._change, self.sweeps)
+        else:
+            self._change.fill(0.0)
+            result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
         self._kernels.add_change(self._change, a, grid.n, offset)
         self.walls.fill(a, component, offset, name)
         return result
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
-        """Diffuse every component of a staggered velocity in place; ``viscosity`` is kinematic, in m²/s."""
+        """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
         axes = range(self.grid.dim) if viscosity * dt else ()
         results = (self.diffuse(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
         return [result for result in results if result is not None]

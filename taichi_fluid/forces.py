@@ -1,4 +1,4 @@
-"""Forces: accelerations that are added to the staggered velocity."""
+"""Forces: accelerations that are added to the velocity."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,14 @@ from .operators.differences import gradient_at, vorticity_at
 
 
 @ti.func
-def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n):
+def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n, on: ti.template()):
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(n.n)):
         face = c + axis * cells
-        u[face] = u[face] + change[axis] * ti.f32(0.5) * (scalar[c] + scalar[c - s[axis]])
+        value = scalar[c]
+        if ti.static(not on.collocated):
+            value = ti.f32(0.5) * (value + scalar[c - s[axis]])
+        u[face] = u[face] + change[axis] * value
 
 
 @ti.func
@@ -26,8 +29,10 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 
 
 @ti.func
-def _write_vorticity_at(c, I, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n):
-    w = vorticity_at(u, c, n)
+def _write_vorticity_at(
+    c, I, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n, on: ti.template()
+):
+    w = vorticity_at(u, c, n, on.derivative)
     magnitude[c] = w.norm()
     if ti.static(n.n == 3):
         cells = s[0] * (n[0] + 2)
@@ -54,21 +59,23 @@ def _write_confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.templ
 
 
 @ti.func
-def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale, n):
+def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale, n, on: ti.template()):
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(n.n)):
-        if I[axis] > 1:
-            face = c + axis * cells
+        face = c + axis * cells
+        if ti.static(on.collocated):
+            u[face] = u[face] + scale * force[face]
+        elif I[axis] > 1:
             u[face] = u[face] + scale * ti.f32(0.5) * (force[face] + force[face - s[axis]])
 
 
 @kernel_family
-def force_kernels(loops):
+def force_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
-        each_cell(n, _add_buoyancy_at, (velocity, scalar, change, n))
+        each_cell(n, _add_buoyancy_at, (velocity, scalar, change, n, on))
 
     @ti.kernel
     def accelerate(velocity: Array, n: IntVector, change: FloatVector):
@@ -76,12 +83,12 @@ def force_kernels(loops):
 
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
-        each_cell(n, _write_vorticity_at, (velocity, vorticity, magnitude, n))
+        each_cell(n, _write_vorticity_at, (velocity, vorticity, magnitude, n, on))
 
     @ti.kernel
     def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):
         each_cell(n, _write_confinement_at, (vorticity, magnitude, force, n))
-        each_cell(n, _add_centred_force_at, (velocity, force, scale, n))
+        each_cell(n, _add_centred_force_at, (velocity, force, scale, n, on))
 
     return {
         "add_buoyancy": add_buoyancy,
@@ -92,11 +99,11 @@ def force_kernels(loops):
 
 
 def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coefficient: float, dt: float) -> None:
-    """Add dt · gravity · coefficient · scalar to the faces (Boussinesq: the hydrostatic part is left out).
+    """Add dt · gravity · coefficient · scalar to the velocity (Boussinesq: the hydrostatic part is left out).
 
     Args:
         grid: The grid.
-        velocity: Staggered velocity, m/s, changed in place; its walls must be filled afterwards.
+        velocity: Velocity, m/s, changed in place; its walls must be filled afterwards.
         scalar: Quantity at centres, ghosts filled.
         gravity: Acceleration, m/s².
         coefficient: Relative weight per unit of the scalar: for temperature minus the expansion coefficient, 1/K.
@@ -104,13 +111,15 @@ def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coeffic
     """
     grid.require_runtime()
     change = _vector(grid, [dt * g * coefficient for g in gravity])
-    force_kernels(grid.loops).add_buoyancy(velocity, scalar, grid.n, change)
+    force_kernels(grid.loops, grid.placement).add_buoyancy(velocity, scalar, grid.n, change)
 
 
 def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -> None:
-    """Add dt · acceleration, in m/s², to every face; walls must be filled afterwards."""
+    """Add dt · acceleration, in m/s², to every value; walls must be filled afterwards."""
     grid.require_runtime()
-    force_kernels(grid.loops).accelerate(velocity, grid.n, _vector(grid, [dt * a for a in acceleration]))
+    force_kernels(grid.loops, grid.placement).accelerate(
+        velocity, grid.n, _vector(grid, [dt * a for a in acceleration])
+    )
 
 
 def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float, scratch) -> None:
@@ -122,14 +131,14 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
     Args:
         grid: The grid.
         walls: Its sides; across them the vorticity is as strong as before them.
-        velocity: Staggered velocity with ghosts, changed in place; its walls must be filled afterwards.
+        velocity: Velocity with ghosts, changed in place; its walls must be filled afterwards.
         length: In metres.
         dt: Seconds.
         scratch: Arrays to work in: two of ``dim`` components and one scalar.
     """
     grid.require_runtime()
     vorticity, force, magnitude = scratch
-    kernels = force_kernels(grid.costly_loops)
+    kernels = force_kernels(grid.costly_loops, grid.placement)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)
     walls.fill(magnitude)
     kernels.confine(velocity, vorticity, magnitude, force, grid.n, dt * length / grid.dx)

@@ -9,6 +9,7 @@ import numpy as np
 from . import kernels
 from ._ti import impl, ti
 from .limits import MAX_ARRAY_BYTES
+from .operators.placement import COLLOCATED, STAGGERED, Placement
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,14 @@ class Grid:
     Every array over the grid is flat, scalar and f32, ``n + 2`` long per axis with the last axis fastest, so that the
     neighbour of cell ``c`` along ``axis`` is ``c + strides[axis]`` in 2D and in 3D. A vector quantity is one array,
     component after component: component ``axis`` of cell ``c`` stands at ``axis * cells + c``. On the staggered grid
-    component ``axis`` of the velocity lies on the lower face of its cell along ``axis``.
+    component ``axis`` of the velocity lies on the lower face of its cell along ``axis``, on the collocated grid all
+    components lie at its centre.
 
     Args:
         shape: Number of cells along each axis, two or three of them.
         dx: Edge of a cell in metres.
         origin: Lower corner of the first interior cell in metres; zero when left out.
+        collocated: Whether the velocity lies at cell centres.
 
     Raises:
         ValueError: for a shape that no array can hold, or a ``dx`` that is not positive and finite.
@@ -33,6 +36,7 @@ class Grid:
     shape: tuple[int, ...]
     dx: float
     origin: tuple[float, ...] = ()
+    collocated: bool = False
     _runtime: object = field(default_factory=impl.get_runtime, repr=False, compare=False)
 
     def __post_init__(self):
@@ -83,6 +87,15 @@ class Grid:
         return kernels.int_vector(self.dim)(*self.shape)
 
     @property
+    def placement(self) -> Placement:
+        """How kernels read a velocity of this grid."""
+        return COLLOCATED if self.collocated else STAGGERED
+
+    def place(self, axis: int) -> int:
+        """Where the velocity component ``axis`` lies: on lower faces along the axis returned; -1, at centres."""
+        return -1 if self.collocated else axis
+
+    @property
     def loops(self) -> kernels.LoopShape:
         """The loop shape that suits this grid on the arch that is running."""
         return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.SERIAL_CELLS)
@@ -117,7 +130,7 @@ class Grid:
         return self.array(self.dim)
 
     def to_numpy(self, array) -> np.ndarray:
-        """The interior values, shaped; a vector quantity comes as ``(dim, *shape)``, on its lower faces."""
+        """The interior values, shaped; a vector quantity comes as ``(dim, *shape)``, where it lies."""
         padded = self.to_numpy_padded(array)
         return padded[(..., *(slice(1, -1),) * self.dim)].copy()
 

@@ -1,6 +1,6 @@
-"""A flow carried over to a grid of another resolution over the same box.
+"""A flow carried over to another grid over the same box: of another resolution, or with its velocity elsewhere.
 
-Everything is interpolated linearly, each velocity component on its own faces. Where cells grow, the mean over the new
+Everything is interpolated linearly, each velocity component to where it lies. Where cells grow, the mean over the new
 cell is taken; of a velocity component over the new face only, so that what flows through the faces of a cell still
 adds up to what it was.
 """
@@ -17,7 +17,7 @@ from .simulation import Simulation
 
 @ti.func
 def _resample_at(
-    c, I, s, source: ti.template(), begin, n, out: ti.template(), offset, ratio, place, taps, lower, upper
+    c, I, s, source: ti.template(), begin, n, out: ti.template(), offset, ratio, place, from_place, taps, upper
 ):  # fmt: skip
     """Mean of the samples at ``taps`` places along each axis, spread evenly over the cell or face ``I``."""
     count = 1
@@ -25,14 +25,14 @@ def _resample_at(
         count *= taps[axis]
     mean = ti.f32(0.0)
     for tap in range(count):
-        q = (ti.cast(I, ti.f32) - place) * ratio + place
+        q = (ti.cast(I, ti.f32) - place) * ratio + from_place
         rest = tap
         for axis in ti.static(range(n.n)):
             part = (ti.cast(rest % taps[axis], ti.f32) + ti.f32(0.5)) / ti.cast(taps[axis], ti.f32)
             q[axis] += (part - ti.f32(0.5)) * ratio
             rest = rest // taps[axis]
         # A running mean: of equal values it is that value, bit for bit.
-        mean += (sample(source, begin, ti.min(ti.max(q, lower), upper), n) - mean) / (
+        mean += (sample(source, begin, ti.min(ti.max(q, from_place), upper), n) - mean) / (
             ti.cast(tap, ti.f32) + ti.f32(1.0)
         )
     out[offset + c] = mean
@@ -45,11 +45,11 @@ def resample_kernels(loops):
     @ti.kernel
     def resample_values(
         source: Array, begin: ti.i32, source_n: IntVector, out: Array, offset: ti.i32, n: IntVector, end: IntVector,
-        ratio: ti.f32, place: FloatVector, taps: IntVector, lower: FloatVector, upper: FloatVector,
+        ratio: ti.f32, place: FloatVector, from_place: FloatVector, taps: IntVector, upper: FloatVector,
     ):  # fmt: skip
         each_cell_in(
             n * 0 + 1, end, n, _resample_at,
-            (source, begin, source_n, out, offset, ratio, place, taps, lower, upper),
+            (source, begin, source_n, out, offset, ratio, place, from_place, taps, upper),
         )  # fmt: skip
 
     return {"resample_values": resample_values}
@@ -58,16 +58,18 @@ def resample_kernels(loops):
 def _resample_component(source: Grid, values, begin: int, target: Grid, out, offset: int, component: int) -> None:
     """``out[offset:…]`` from ``values[begin:…]``: at cell centres (``SCALAR``), or on the faces of a component."""
     ratio = target.dx / source.dx
-    own = [axis == component for axis in range(source.dim)]
+    faces, from_faces = (
+        [component != SCALAR and grid.place(component) == axis for axis in range(grid.dim)] for grid in (target, source)
+    )
     ints, floats = int_vector(source.dim), float_vector(source.dim)
-    # The index-space point that is the lower end of the box in both grids; a sample is as wide as two cells.
-    place = [1.0 if face else 0.5 for face in own]
-    taps = [1 if face else max(1, math.ceil(0.5 * ratio - 1e-6)) for face in own]
-    end = [n + (2 if face else 1) for n, face in zip(target.shape, own, strict=True)]
-    upper = [n + x for n, x in zip(source.shape, place, strict=True)]
+    # The index-space point that is the lower end of the box in each grid; a sample is as wide as two cells.
+    place, from_place = ([1.0 if face else 0.5 for face in own] for own in (faces, from_faces))
+    taps = [1 if face else max(1, math.ceil(0.5 * ratio - 1e-6)) for face in faces]
+    end = [n + (2 if face else 1) for n, face in zip(target.shape, faces, strict=True)]
+    upper = [n + x for n, x in zip(source.shape, from_place, strict=True)]
     resample_kernels(target.loops).resample_values(
-        values, begin, source.n, out, offset, target.n, ints(*end), ratio, floats(*place), ints(*taps), floats(*place),
-        floats(*upper),
+        values, begin, source.n, out, offset, target.n, ints(*end), ratio, floats(*place), floats(*from_place),
+        ints(*taps), floats(*upper),
     )  # fmt: skip
 
 

@@ -93,6 +93,9 @@ class Domain(_Config):
 
     size: Edges = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
     resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge")
+    grid: Literal["staggered", "collocated"] = Field(
+        "staggered", description="where the velocity lies: on the faces of the cells, or with all else at their centres"
+    )
     boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | SideKind = Field(
         "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
     )
@@ -144,6 +147,13 @@ class Fluid(_Config):
     smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke and dye", slider=(0, 0.01), ge=0, le=10)
     heat_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of temperature", slider=(0, 0.01), ge=0, le=10)
     smoke_dissipation: float = _quantity(0.0, "1/s", "rate at which smoke and dye fade", slider=(0, 3), ge=0, le=100)
+    smoke_fade: float = _quantity(
+        0.0, "1/s", "smoke and dye that vanish each second, until none is left", slider=(0, 1), ge=0, le=1e4
+    )
+    velocity_fade: float = _quantity(
+        0.0, "m/s²", "what each component of the velocity loses each second, until none is left", slider=(0, 1),
+        ge=0, le=1e4,
+    )  # fmt: skip
     cooling: float = _quantity(0.0, "1/s", "rate at which temperature falls to ambient", slider=(0, 3), ge=0, le=100)
 
 
@@ -337,6 +347,10 @@ class Solver(_Config):
     max_iterations: int = _quantity(
         200, "1", "iterations after which the solver gives up", slider=(1, 500), ge=1, le=100_000
     )
+    sweeps: int | None = _quantity(
+        None, "1", "sweeps of red-black Gauss-Seidel for pressure and diffusion, in place of solver and tolerance; left out, solve",
+        slider=(1, 100), start=20, ge=1, le=100_000,
+    )  # fmt: skip
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
     dt: float | None = _quantity(
@@ -471,6 +485,8 @@ class Scene(_Config):
 
     @model_validator(mode="after")
     def _check(self):
+        if self.solids and self.domain.grid == "collocated":
+            raise ValueError("domain.grid is 'collocated', which holds no solids: they need the 'staggered' grid")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
             raise ValueError(f"look.quantity is {quantity!r}, which no source of this scene emits")

@@ -19,7 +19,7 @@ from .pressure.projection import Projection
 from .pressure.solver import SolveResult
 from .scene import AnySolid, MeshSolid, Scene
 from .solids import Faces, Motion, Solid, Solids
-from .sources import Emitter, decay
+from .sources import Emitter, decay, fade
 from .state import Quantity, State
 
 _LARGEST = 1e6
@@ -69,8 +69,10 @@ class Simulation:
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step: solids (where there are any), advect, sources, forces, diffuse, project. The velocity that
-            carries is the projected one of the step before, so that it neither compresses nor thins out what it carries.
+        stages: The step. On the staggered grid: solids (where there are any), advect, sources, forces, diffuse,
+            project. The velocity that carries is the projected one of the step before, so that it neither compresses nor
+            thins out what it carries. On the collocated grid, as Stam (2003) has it: sources, forces, diffuse, project,
+            advect, project again, carry; the last diffuses and moves what the velocity of this step carries.
         time: Simulated seconds.
         steps: Number of steps made.
 
@@ -85,20 +87,17 @@ class Simulation:
 
     def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
         self._scene = scene
-        self.grid = Grid(scene.domain.shape, scene.domain.dx)
+        self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
         self.walls = Walls(self.grid, scene.domain.sides)
         solids = [*map(_solid, scene.solids), *solids]
+        if solids and self.grid.collocated:
+            raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
         self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
         self.state = State(self.grid, scene)
         self.diagnostics = Diagnostics(self.grid, self.solids)
-        self.stages = [
-            *([Stage("solids", Simulation._move)] if self.solids else []),
-            Stage("advect", Simulation._advect),
-            Stage("sources", Simulation._emit),
-            Stage("forces", Simulation._force),
-            Stage("diffuse", Simulation._diffuse),
-            Stage("project", Simulation._project),
-        ]
+        self.stages = list(_COLLOCATED_STEP if self.grid.collocated else _STAGGERED_STEP)
+        if self.solids:
+            self.stages.insert(0, Stage("solids", Simulation._move))
         self._start()
 
     def _start(self) -> None:
@@ -266,9 +265,13 @@ class Simulation:
             self.walls.fill_velocity(self.state.velocity.current, keep=True)
 
     def _advect(self, dt: float) -> Iterator[None]:
+        yield from self._advect_scalars(dt)
+        yield from self._advect_velocity(dt)
+
+    def _advect_scalars(self, dt: float) -> Iterator[None]:
         # The same to the end, as between two parts a new scene may bring in another.
-        velocity, advection = self.state.velocity, self._advection
-        advection.trace_paths(velocity.current, dt)
+        advection = self._advection
+        advection.trace_paths(self.state.velocity.current, dt)
         yield
         # A list, as between two parts a new scene may bring in more.
         for quantity in list(self.state.carried.values()):
@@ -278,18 +281,25 @@ class Simulation:
                 )  # fmt: skip
             quantity.swap()
             yield
+
+    def _advect_velocity(self, dt: float) -> Iterator[None]:
+        velocity, advection = self.state.velocity, self._advection
         for axis in range(self.grid.dim):
             advection.carry_component(velocity.current, velocity.next, axis, dt)
             yield
         velocity.swap()
 
     def _emit(self, dt: float) -> None:
-        carried = self.state.carried
-        for name in carried:
-            rate = self._scene.fluid.cooling if name == "temperature" else self._scene.fluid.smoke_dissipation
+        carried, fluid = self.state.carried, self._scene.fluid
+        for quantity, offset in self._scalars():
+            rate = fluid.cooling if quantity.name == "temperature" else fluid.smoke_dissipation
             if rate:
-                for k in range(carried[name].components):
-                    decay(self.grid, carried[name].current, rate, dt, offset=k * self.grid.cells)
+                decay(self.grid, quantity.current, rate, dt, offset)
+            if fluid.smoke_fade and quantity.name != "temperature":
+                fade(self.grid, quantity.current, fluid.smoke_fade, dt, offset)
+        if fluid.velocity_fade:
+            for axis in range(self.grid.dim):
+                fade(self.grid, self.state.velocity.current, fluid.velocity_fade, dt, axis * self.grid.cells)
         for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
             if not source.active(self.time):
                 continue
@@ -315,23 +325,38 @@ class Simulation:
         self._fill_velocity()
 
     def _diffuse(self, dt: float) -> Iterator[None]:
-        fluid = self._scene.fluid
-        scalars = {"smoke": fluid.smoke_diffusion, "dye": fluid.smoke_diffusion, "temperature": fluid.heat_diffusion}
-        if not fluid.viscosity and not any(scalars[name] for name in self.state.carried):
-            return
-        if self._diffusion is None:
-            self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids)
-        self._diffusion.max_iterations = self._scene.solver.max_iterations
-        results = self._diffusion_results
-        if fluid.viscosity:
-            results += self._diffuse_velocity(dt)
+        if self._scene.fluid.viscosity:
+            self._diffusion_results += self._diffuse_velocity(dt)
             yield
+        yield from self._diffuse_scalars(dt)
+
+    def _diffuse_alone(self, dt: float) -> None:
+        """Diffuse the velocity as it is: on the collocated grid, where its projection follows."""
+        velocity, viscosity = self.state.velocity.current, self._scene.fluid.viscosity
+        self._diffusion_results += self._make_diffusion().diffuse_velocity(velocity, viscosity, dt)
+
+    def _carry(self, dt: float) -> Iterator[None]:
+        yield from self._diffuse_scalars(dt)
+        yield from self._advect_scalars(dt)
+
+    def _make_diffusion(self) -> Diffusion:
+        solver = self._scene.solver
+        if self._diffusion is None or (self._diffusion.sweeps is None) != (solver.sweeps is None):
+            ti.sync()  # what is dropped here may be in use
+            self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids, sweeps=solver.sweeps)
+        self._diffusion.max_iterations, self._diffusion.sweeps = solver.max_iterations, solver.sweeps
+        return self._diffusion
+
+    def _diffuse_scalars(self, dt: float) -> Iterator[None]:
+        fluid = self._scene.fluid
+        rates = {"smoke": fluid.smoke_diffusion, "dye": fluid.smoke_diffusion, "temperature": fluid.heat_diffusion}
+        if not any(rates[name] for name in self.state.carried):
+            return
+        diffusion = self._make_diffusion()
         for quantity, offset in list(self._scalars()):
-            result = self._diffusion.diffuse(
-                quantity.current, scalars[quantity.name], dt, SCALAR, offset, quantity.name
-            )  # fmt: skip
+            result = diffusion.diffuse(quantity.current, rates[quantity.name], dt, SCALAR, offset, quantity.name)
             if result:
-                results.append(result)
+                self._diffusion_results.append(result)
                 yield
 
     def _diffuse_velocity(self, dt: float) -> list[SolveResult]:
@@ -339,7 +364,7 @@ class Simulation:
 
         Else a heavy fluid at rest, accelerated by gravity and not yet held by the pressure, would rub against its walls.
         """
-        assert self._projection is not None and self._diffusion is not None
+        assert self._projection is not None
         velocity, pressure = self.state.velocity, self.state.pressure
         if self.steps == 0:
             velocity.next.copy_from(velocity.current)
@@ -347,7 +372,7 @@ class Simulation:
         scale = dt / (self._scene.fluid.rho * self.grid.dx)
         self._projection.subtract_gradient(velocity.current, pressure, scale)
         self._fill_velocity()
-        results = self._diffusion.diffuse_velocity(velocity.current, self._scene.fluid.viscosity, dt)
+        results = self._make_diffusion().diffuse_velocity(velocity.current, self._scene.fluid.viscosity, dt)
         self._projection.subtract_gradient(velocity.current, pressure, -scale)
         self._fill_velocity()
         return results
@@ -358,6 +383,9 @@ class Simulation:
     def _project_velocity(self, velocity, dt: float) -> SolveResult:
         solver = self._scene.solver
         assert self._projection is not None
+        if self.grid.collocated:
+            # Two different pressures in each step: neither is a good guess of the other.
+            self.state.pressure.fill(0.0)
         return self._projection.project(
             velocity,
             self.state.pressure,
@@ -365,6 +393,7 @@ class Simulation:
             rho=self._scene.fluid.rho,
             tolerance=solver.tolerance,
             max_iterations=solver.max_iterations,
+            sweeps=solver.sweeps,
         )
 
     # Running
@@ -491,7 +520,7 @@ class Simulation:
         return steps
 
     def to_numpy(self, name: str) -> np.ndarray:
-        """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` on lower faces, ``(dim, *shape)``.
+        """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` where it lies, ``(dim, *shape)``.
 
         With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere.
         """
@@ -504,6 +533,25 @@ class Simulation:
                 return self.grid.to_numpy(quantity.current)
         known = ", ".join(["pressure", *(quantity.name for quantity in self.state.quantities())])
         raise KeyError(f"there is no quantity {name!r} here; there are {known}")
+
+
+_STAGGERED_STEP = (
+    Stage("advect", Simulation._advect),
+    Stage("sources", Simulation._emit),
+    Stage("forces", Simulation._force),
+    Stage("diffuse", Simulation._diffuse),
+    Stage("project", Simulation._project),
+)
+
+_COLLOCATED_STEP = (
+    Stage("sources", Simulation._emit),
+    Stage("forces", Simulation._force),
+    Stage("diffuse", Simulation._diffuse_alone),
+    Stage("project", Simulation._project),
+    Stage("advect", Simulation._advect_velocity),
+    Stage("project again", Simulation._project),
+    Stage("carry", Simulation._carry),
+)
 
 
 def _finished(step: Generator[None, None, Step]) -> Step:

@@ -44,10 +44,12 @@ def _raise_at(
 
 
 @ti.func
-def _drive_at(c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template()):
+def _drive_at(
+    c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template(), collocated: ti.template()
+):  # fmt: skip
     cells = s[0] * (n[0] + 2)
     for axis in ti.static(range(n.n)):
-        covered = _covered_at(I, origin, dx, a, b, radius, distance, axis)
+        covered = _covered_at(I, origin, dx, a, b, radius, distance, ti.static(-1 if collocated else axis))
         face = c + axis * cells
         u[face] = u[face] + covered * (target[axis] - u[face])
 
@@ -58,7 +60,7 @@ def _decay_at(c, I, s, a: ti.template(), offset, factor):
 
 
 @kernel_family
-def source_kernels(loops, shape):
+def source_kernels(loops, shape, collocated):
     IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
     distance = SHAPES[shape]
 
@@ -85,9 +87,15 @@ def source_kernels(loops, shape):
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
         origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        each_cell_in(lower, upper, n, _drive_at, (velocity, target, origin, dx, a, b, radius, n, distance))
+        each_cell_in(lower, upper, n, _drive_at, (velocity, target, origin, dx, a, b, radius, n, distance, collocated))
 
     return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
+
+
+@ti.func
+def _fade_at(c, I, s, a: ti.template(), offset, amount):
+    value = a[offset + c]
+    a[offset + c] = value - ti.min(ti.max(value, -amount), amount)
 
 
 @kernel_family
@@ -98,7 +106,11 @@ def decay_kernels(loops):
     def decay(a: Array, n: IntVector, offset: ti.i32, factor: ti.f32):
         each_cell(n, _decay_at, (a, offset, factor))
 
-    return {"decay": decay}
+    @ti.kernel
+    def fade(a: Array, n: IntVector, offset: ti.i32, amount: ti.f32):
+        each_cell(n, _fade_at, (a, offset, amount))
+
+    return {"decay": decay, "fade": fade}
 
 
 class Emitter:
@@ -119,7 +131,7 @@ class Emitter:
         mottle: float = 0.0, mottle_size: float = 0.1,
     ):  # fmt: skip
         self.grid = grid
-        self._kernels = source_kernels(grid.loops, shape)
+        self._kernels = source_kernels(grid.loops, shape, grid.collocated)
         self._mottle, self._frequency = mottle, 1.0 / mottle_size
         points = [a] if shape != "capsule" else [a, b]
         reach = list(b) if shape == "box" else [radius] * grid.dim
@@ -148,7 +160,7 @@ class Emitter:
         self._kernels.raise_to(array, *self._where, offset, amount, *self._shape)
 
     def drive(self, velocity, target: Sequence[float]) -> None:
-        """Set the staggered velocity to ``target``, m/s, where the shape covers a face; in part where in part."""
+        """Set the velocity to ``target``, m/s, where the shape covers the place of a component; in part where in part."""
         self.grid.require_runtime()
         self._kernels.drive(velocity, *self._where, float_vector(self.grid.dim)(*target), *self._shape)
 
@@ -157,3 +169,9 @@ def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     """Let a scalar fade: multiply by exp(-rate · dt). ``rate`` in 1/s."""
     grid.require_runtime()
     decay_kernels(grid.loops).decay(array, grid.n, offset, math.exp(-rate * dt))
+
+
+def fade(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
+    """Take rate · dt off the size of every value, down to 0. ``rate`` in the unit of the values over s."""
+    grid.require_runtime()
+    decay_kernels(grid.loops).fade(array, grid.n, offset, rate * dt)

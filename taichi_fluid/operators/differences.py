@@ -71,13 +71,16 @@ def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: t
 
 
 @ti.func
-def vorticity_at(u: ti.template(), c, n):
-    """Dx times the curl of the velocity at the centre of ``c``, as a vector of three; in 2D only the last is not 0."""
+def vorticity_at(u: ti.template(), c, n, derivative: ti.template()):
+    """Dx times the curl of the velocity at the centre of ``c``, as a vector of three; in 2D only the last is not 0.
+
+    ``derivative`` is that of the placement of the velocity.
+    """
     w = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    w[2] = centre_derivative_at(u, c, 1, 0, n) - centre_derivative_at(u, c, 0, 1, n)
+    w[2] = derivative(u, c, 1, 0, n) - derivative(u, c, 0, 1, n)
     if ti.static(n.n == 3):
-        w[0] = centre_derivative_at(u, c, 2, 1, n) - centre_derivative_at(u, c, 1, 2, n)
-        w[1] = centre_derivative_at(u, c, 0, 2, n) - centre_derivative_at(u, c, 2, 0, n)
+        w[0] = derivative(u, c, 2, 1, n) - derivative(u, c, 1, 2, n)
+        w[1] = derivative(u, c, 0, 2, n) - derivative(u, c, 2, 0, n)
     return w
 
 

@@ -1,17 +1,22 @@
-"""Projection: the pressure that makes a staggered velocity free of divergence, and its gradient taken off."""
+"""Projection: the pressure that makes a velocity free of divergence, and its gradient taken off.
+
+On the staggered grid the gradient and the divergence are those that the operator is made of, and a solution leaves no
+divergence. On the collocated grid (Stam 1999, 2003) both reach over two cells while the operator is the compact one, so
+that even an exact solution leaves some: what lies between cells and their next but one neighbours cannot be told apart.
+"""
 
 from .._ti import ti
-from ..boundary import SCALAR, Walls
+from ..boundary import PRESSURE, SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, int_vector, kernel_family
-from ..operators.differences import outflow_at
+from ..operators.differences import gradient_at
 from ..solids import Solids, cut_outflow_at
 from .solver import EllipticSolver, SolveResult
 
 
 @ti.func
-def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale):
-    rhs[c] = -scale * outflow_at(u, c, s, n)
+def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale, on: ti.template()):
+    rhs[c] = -scale * on.outflow(u, c, s, n)
 
 
 @ti.func
@@ -42,13 +47,21 @@ def _subtract_gradient_at(
             u[face] = u[face] - apart * scale * (p[c] - p[c - s[axis]])
 
 
+@ti.func
+def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n, scale):
+    g = gradient_at(p, c, s)
+    for axis in ti.static(range(n.n)):
+        place = c + axis * s[0] * (n[0] + 2)
+        u[place] = u[place] - ti.f32(0.5) * scale * g[axis]
+
+
 @kernel_family
-def projection_kernels(loops):
+def projection_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
     def compute_rhs(velocity: Array, rhs: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_rhs_at, (velocity, rhs, n, scale))
+        each_cell(n, _write_rhs_at, (velocity, rhs, n, scale, on))
 
     @ti.kernel
     def compute_cut_rhs(
@@ -57,7 +70,15 @@ def projection_kernels(loops):
     ):  # fmt: skip
         each_cell(n, _write_cut_rhs_at, (velocity, rhs, open, distance, owner, motions, n, origin, dx, scale))
 
-    return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
+    @ti.kernel
+    def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
+
+    return {
+        "compute_rhs": compute_rhs,
+        "compute_cut_rhs": compute_cut_rhs,
+        "subtract_centred_gradient": subtract_centred_gradient,
+    }
 
 
 @kernel_family
@@ -78,7 +99,7 @@ def gradient_kernels(loops, cut):
 
 
 class Projection:
-    """Projects staggered velocities of one grid.
+    """Projects velocities of one grid.
 
     Solves  sum over faces of open · (p - p_neighbour) = -(rho dx² / dt) div u, then u -= dt/rho grad p, with the
     gradient and the divergence that the operator is made of; beside a solid both count what a face is open, and the
@@ -97,7 +118,7 @@ class Projection:
         self.solver = EllipticSolver(grid, method)
         self.method = method
         self._rhs = rhs
-        self._kernels = projection_kernels(grid.loops)
+        self._kernels = projection_kernels(grid.loops, grid.placement)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
         sides = walls.pressure_sides()
         self._held = self._gradient.Flags(*(int(held) for held in sides.box))
@@ -123,26 +144,35 @@ class Projection:
             self._kernels.compute_cut_rhs(velocity, rhs, *self.solids.arguments(), scale)
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
-        """Take ``scale`` times the difference of the pressure across each face off its velocity."""
+        """Take ``scale`` times the difference of the pressure from cell to cell off the velocity."""
+        if self.grid.collocated:
+            self.walls.fill(pressure, PRESSURE)
+            self._kernels.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
+            return
         self._gradient.subtract_gradient(
             velocity, pressure, self.solver.inv_diag, self.solver.level.open, self.grid.n, self._end, self._held, scale
         )
 
     def project(
-        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500
-    ) -> SolveResult:
+        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500,
+        sweeps: int | None = None,
+    ) -> SolveResult:  # fmt: skip
         """Make ``velocity`` free of divergence in place, its sides filled before and after.
 
         Args:
-            velocity: Staggered velocity, m/s.
+            velocity: Velocity, m/s.
             pressure: First guess and result, Pa.
             dt: Seconds.
             rho: Density of the fluid, kg/m³ (in 2D kg/m²).
             tolerance: Relative residual of the pressure equation, L2.
             max_iterations: Give up after these.
+            sweeps: Relax so often instead, from a pressure of 0.
         """
         self.compute_rhs(velocity, self._rhs, dt, rho)
-        result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
+        if sweeps is not None:
+            result = self.solver.sweep(self._rhs, pressure, sweeps)
+        else:
+            result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
         self.subtract_gradient(velocity, pressure, dt / (rho * self.grid.dx))
         if self.solids is not None:
             self.solids.enforce(velocity)

@@ -6,7 +6,7 @@ Every pixel belongs to one tile and no arrow is longer than its tile: a pixel ha
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, float_vector, kernel_family
-from ..operators.interpolation import inside_box, sample_velocity
+from ..operators.interpolation import inside_box
 from .image import Image, write_pixel
 from .ranges import Plane
 from .slices import plane_window
@@ -41,7 +41,7 @@ def _arrow_distance(along, beside, length, tile):
 @ti.func
 def _arrow_pixel(
     x, y, image: ti.template(), velocity: ti.template(), distance: ti.template(), n, dx, width, height, corner, across,
-    upward, tiles, extent, horizontal, vertical, outwards, inv_speed, has_solids: ti.template(),
+    upward, tiles, extent, horizontal, vertical, outwards, inv_speed, has_solids: ti.template(), on: ti.template(),
 ):  # fmt: skip
     """Blend the arrow of a pixel's tile over it: ``tiles`` of them along the plane's ``extent`` in cells."""
     q = corner + (ti.cast(x, ti.f32) + ti.f32(0.5)) * across + (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * upward
@@ -58,7 +58,7 @@ def _arrow_pixel(
         offset = (place - middle) / cells_per_pixel
         edge = ti.min(tile[0], tile[1]) / cells_per_pixel
         p = inside_box(q + (middle[0] - place[0]) * horizontal + (middle[1] - place[1]) * vertical, n)
-        v = sample_velocity(velocity, p, n) * inv_speed
+        v = on.sample(velocity, p, n) * inv_speed
         flow = ti.Vector([v.dot(horizontal), v.dot(vertical)])
         speed = flow.norm()
         length = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
@@ -91,7 +91,7 @@ def _arrow_pixel(
 
 
 @kernel_family
-def arrow_kernels(loops, has_solids):
+def arrow_kernels(loops, has_solids, on):
     IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
     Pair, Count = ti.types.vector(2, ti.f32), ti.types.vector(2, ti.i32)
 
@@ -104,7 +104,7 @@ def arrow_kernels(loops, has_solids):
         each_pixel(
             width, height, _arrow_pixel,
             (image, velocity, distance, n, dx, width, height, corner, across, upward, tiles, extent, horizontal,
-             vertical, outwards, inv_speed, has_solids),
+             vertical, outwards, inv_speed, has_solids, on),
         )  # fmt: skip
 
     return {"blend_arrows": blend_arrows, "Pair": Pair, "Count": Count}
@@ -139,7 +139,7 @@ def render_arrows(
     # To the right, upwards and to the eye make a right-handed triad on the plane of every axis but 0 and 1.
     towards = (-1.0 if plane.axis < 2 else 1.0) if grid.dim == 3 else 0.0
     outwards = vector(*(towards * (k == plane.axis) for k in range(grid.dim)))
-    kernels = arrow_kernels(grid.loops, distance is not None)
+    kernels = arrow_kernels(grid.loops, distance is not None, grid.placement)
     kernels.blend_arrows(
         image.array, velocity, image.nothing[0] if distance is None else distance, grid.n, grid.dx, image.width,
         image.height, *plane_window(grid, plane, image), kernels.Count(*arrow_tiles(extent, arrows)),

@@ -6,7 +6,6 @@ from .._ti import ti
 from ..diagnostics import is_finite
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, kernel_family, largest, loop_shape
-from ..operators.differences import centre_velocity_at
 
 SHRINK = 0.2
 """Part of the way that limits go at once when the values shown span less than before."""
@@ -57,11 +56,23 @@ def _extreme_at(
 
 @ti.func
 def _fastest_at(
-    c, I, s, u: ti.template(), fluid: ti.template(), base, right, upward, above, n, weights, has_solids: ti.template()
+    c,
+    I,
+    s,
+    u: ti.template(),
+    fluid: ti.template(),
+    base,
+    right,
+    upward,
+    above,
+    n,
+    weights,
+    has_solids: ti.template(),
+    on: ti.template(),
 ):
     """Square of the speed at the centre of a cell, each component times its weight."""
     cell = base + I[0] * right + I[1] * upward
-    v = centre_velocity_at(u, cell, n) * weights
+    v = on.at_centre(u, cell, n) * weights
     value = v.norm_sqr()
     if ti.static(has_solids):
         if fluid[cell] == 0:
@@ -72,7 +83,7 @@ def _fastest_at(
 
 
 @kernel_family
-def range_kernels(loops, has_solids, dim):
+def range_kernels(loops, has_solids, dim, on):
     """Reductions over a plane: the loops are those of a 2D grid, the array is that of a grid of ``dim`` axes."""
     reduce_cells, reduced, PlaneShape = loops.reduce_cells, loops.reduced, loops.IntVector
     Shape, Weights = ti.types.vector(dim, ti.i32), ti.types.vector(dim, ti.f32)
@@ -102,7 +113,7 @@ def range_kernels(loops, has_solids, dim):
     ):  # fmt: skip
         reduce_cells(
             n, partials, ti.f32(0.0), largest, _fastest_at,
-            (u, fluid, base, right, upward, above, shape, weights, has_solids),
+            (u, fluid, base, right, upward, above, shape, weights, has_solids, on),
         )  # fmt: skip
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
@@ -130,7 +141,7 @@ class Ranges:
         return n, base, strides[plane.horizontal], strides[plane.vertical], above
 
     def _kernels(self):
-        return range_kernels(loop_shape(2, serial=True), self._fluid is not None, self.grid.dim)
+        return range_kernels(loop_shape(2, serial=True), self._fluid is not None, self.grid.dim, self.grid.placement)
 
     def limits(self, values, plane: Plane) -> tuple[float, float]:
         """Smallest and largest finite value of a scalar on a plane; 0 and 0 if there is none."""

@@ -8,7 +8,7 @@ from .._ti import ti
 from ..boundary import Walls
 from ..grid import Grid
 from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family, loop_shape
-from ..operators.interpolation import inside_box, sample_velocity
+from ..operators.interpolation import inside_box
 from ..operators.noise import hash_01
 from ..sides import Boundary
 from .camera import View
@@ -54,7 +54,7 @@ def _birthplace(k, births, n, distance: ti.template(), dx, has_solids: ti.templa
 @ti.func
 def _entrance(
     k, births, velocity: ti.template(), fastest, dt, n, distance: ti.template(), dx, exits_below, exits_above,
-    has_solids: ti.template(),
+    has_solids: ti.template(), on: ti.template(),
 ):  # fmt: skip
     """A random place where the fluid enters the box, likelier the faster it does, and 1; or 0 if none was found."""
     p = ti.cast(n, ti.f32)
@@ -76,7 +76,7 @@ def _entrance(
                         inward = ti.f32(ti.static(1.0 - 2.0 * upper))
                         edge = ti.f32(0.5) + ti.f32(ti.static(float(upper))) * ti.cast(n[axis], ti.f32)
                         p[axis] = edge
-                        speed = inward * sample_velocity(velocity, p, n)[axis]
+                        speed = inward * on.sample(velocity, p, n)[axis]
                         if speed > chance[1] * fastest:
                             # As far in as it came since the last picture.
                             way = depth / ti.cast(n[axis], ti.f32) * speed * dt / dx
@@ -89,7 +89,7 @@ def _entrance(
 
 
 @ti.func
-def _moved(p, velocity: ti.template(), duration, n, inv_dx, wrap, exits_below, exits_above):
+def _moved(p, velocity: ti.template(), duration, n, inv_dx, wrap, exits_below, exits_above, on: ti.template()):
     """Where a point is after ``duration`` seconds (midpoint rule), and 1; 0 once it has left the box."""
     q = p
     remaining = duration
@@ -97,10 +97,10 @@ def _moved(p, velocity: ti.template(), duration, n, inv_dx, wrap, exits_below, e
     steps = 0
     while remaining > 0 and here == 1 and steps < MOST_STEPS:
         steps += 1
-        v = sample_velocity(velocity, q, n) * inv_dx
+        v = on.sample(velocity, q, n) * inv_dx
         h = ti.min(remaining, ti.f32(CELLS_PER_STEP) / ti.max(v.norm(), ti.f32(1e-20)))
         middle = inside_box(q + ti.f32(0.5) * h * v, n)
-        q += h * sample_velocity(velocity, middle, n) * inv_dx
+        q += h * on.sample(velocity, middle, n) * inv_dx
         remaining -= h
         for axis in ti.static(range(n.n)):
             edge = ti.cast(n[axis], ti.f32)
@@ -136,6 +136,7 @@ def _outside_solids(p, distance: ti.template(), n, dx):
 def _advance(
     k, count, places: ti.template(), motions: ti.template(), lives: ti.template(), velocity: ti.template(),
     distance: ti.template(), n, dx, dt, life, fastest, wrap, exits_below, exits_above, has_solids: ti.template(),
+    on: ti.template(),
 ):  # fmt: skip
     """Age one tracer by ``dt``, let it be born again at the end of its life, and move it."""
     births = ti.cast(lives[ti.static(_BIRTHS) * count + k], ti.i32)
@@ -155,7 +156,7 @@ def _advance(
         births += 1
         p, here = _birthplace(k, births, n, distance, dx, has_solids)
     if here == 1 and duration > 0:
-        p, here = _moved(p, velocity, duration, n, ti.f32(1.0) / dx, wrap, exits_below, exits_above)
+        p, here = _moved(p, velocity, duration, n, ti.f32(1.0) / dx, wrap, exits_below, exits_above, on)
     if ti.static(has_solids):
         p = _outside_solids(p, distance, n, dx)
         if depth_at(distance, p, n, dx) < 0:
@@ -164,14 +165,14 @@ def _advance(
         # What leaves the box is replaced by what enters it, in full light already; so the crowd stays even.
         births += 1
         age = ti.f32(BRIGHTEN) * life
-        p, here = _entrance(k, births, velocity, fastest, dt, n, distance, dx, exits_below, exits_above, has_solids)
+        p, here = _entrance(k, births, velocity, fastest, dt, n, distance, dx, exits_below, exits_above, has_solids, on)
         if here == 0:
             age = ti.f32(0.0)
             p, here = _birthplace(k, births, n, distance, dx, has_solids)
         if here == 0:
             # Nowhere to be: it is past its life, which is not seen, and tries again.
             age = life
-    v = sample_velocity(velocity, p, n)
+    v = on.sample(velocity, p, n)
     for axis in ti.static(range(n.n)):
         places[axis * count + k] = p[axis]
         motions[axis * count + k] = v[axis]
@@ -272,7 +273,7 @@ def _screen_pixel(x, y, image: ti.template(), light: ti.template(), width):
 
 
 @kernel_family
-def tracer_kernels(loops, has_solids):
+def tracer_kernels(loops, has_solids, on):
     IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
 
     @ti.kernel
@@ -283,7 +284,7 @@ def tracer_kernels(loops, has_solids):
         for k in range(count):
             _advance(
                 k, count, places, motions, lives, velocity, distance, n, dx, dt, life, fastest, wrap, exits_below, exits_above,
-                has_solids,
+                has_solids, on,
             )  # fmt: skip
 
     @ti.kernel
@@ -334,7 +335,7 @@ class Tracers:
             vector(*map(int, walls.periodic)),
             *(vector(*(int(pair[side].kind in passages) for pair in walls.sides)) for side in (0, 1)),
         )
-        self._kernels = tracer_kernels(loop_shape(grid.dim), distance is not None)
+        self._kernels = tracer_kernels(loop_shape(grid.dim), distance is not None, grid.placement)
         self.restart()
 
     def restart(self) -> None:
@@ -347,7 +348,7 @@ class Tracers:
         """Let the tracers drift to ``time`` in a velocity that is taken as steady since they last did.
 
         Args:
-            velocity: On lower faces, m/s, ghosts filled.
+            velocity: Of the grid, m/s, ghosts filled.
             time: Simulated seconds; if earlier than before, the tracers are seeded anew.
             life: How long a tracer lives, s.
             fastest: No fluid enters the box at a higher speed, m/s.

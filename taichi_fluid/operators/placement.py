@@ -1,0 +1,80 @@
+"""Where a velocity lies, for whatever reads one: on lower faces (the staggered grid) or at centres (the collocated one).
+
+A kernel family that reads a velocity takes the grid's ``Placement`` as part of its key and calls what stands in it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .._ti import ti
+from ..kernels import strides_of
+from .differences import centre_derivative_at, centre_velocity_at, outflow_at
+from .interpolation import sample, sample_velocity, velocity_at
+
+
+@ti.func
+def _sample_centred(u: ti.template(), q, n):
+    cells = strides_of(n)[0] * (n[0] + 2)
+    v = q
+    for axis in ti.static(range(q.n)):
+        v[axis] = sample(u, axis * cells, q, n)
+    return v
+
+
+@ti.func
+def _centred_at(u: ti.template(), c, n):
+    cells = strides_of(n)[0] * (n[0] + 2)
+    v = ti.cast(n, ti.f32)
+    for axis in ti.static(range(n.n)):
+        v[axis] = u[c + axis * cells]
+    return v
+
+
+@ti.func
+def _centred_from(u: ti.template(), c, axis: ti.template(), n):
+    return _centred_at(u, c, n)
+
+
+@ti.func
+def _centred_outflow_at(u: ti.template(), c, s, n):
+    """Dx times the divergence by central differences over two cells."""
+    cells = s[0] * (n[0] + 2)
+    total = u[c + s[0]] - u[c - s[0]]
+    for axis in ti.static(range(1, s.n)):
+        place = c + axis * cells
+        total += u[place + s[axis]] - u[place - s[axis]]
+    return ti.f32(0.5) * total
+
+
+@ti.func
+def _centred_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
+    s = strides_of(n)
+    place = component * s[0] * (n[0] + 2) + c
+    return ti.f32(0.5) * (u[place + s[along]] - u[place - s[along]])
+
+
+class Placement(NamedTuple):
+    """What reads a velocity of one grid.
+
+    Attributes:
+        collocated: Whether all components lie at cell centres.
+        sample: ``sample(u, q, n)``, the velocity at the point ``q`` of the cell-centred index space.
+        start: ``start(u, c, axis, n)``, the velocity where a path begins: at the lower face of ``c`` along ``axis``, or
+            at its centre (-1); on the collocated grid always there.
+        at_centre: ``at_centre(u, c, n)``, the velocity at the centre of ``c``.
+        outflow: ``outflow(u, c, s, n)``, dx times the divergence of ``c``.
+        derivative: ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``.
+    """
+
+    collocated: bool
+    sample: Callable
+    start: Callable
+    at_centre: Callable
+    outflow: Callable
+    derivative: Callable
+
+
+STAGGERED = Placement(False, sample_velocity, velocity_at, centre_velocity_at, outflow_at, centre_derivative_at)
+COLLOCATED = Placement(
+    True, _sample_centred, _centred_from, _centred_at, _centred_outflow_at, _centred_derivative_at
+)  # fmt: skip
