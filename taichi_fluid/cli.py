@@ -165,6 +165,8 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
         simulation = _build(Simulation, scene, arch)
+        if simulation.pressure_solver.sentence:
+            _say(simulation.pressure_solver.sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(simulation, recorder)
     except NotFinite as error:

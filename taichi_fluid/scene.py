@@ -339,8 +339,9 @@ AnySolid = Annotated[
 class Solver(_Config):
     """How the equations are solved."""
 
-    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
-        "multigrid-cg", description="solver of the pressure"
+    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi", "spectral"] = Field(
+        "multigrid-cg",
+        description="solver of the pressure; spectral, by transforms on a CPU, is multigrid-cg where it cannot be",
     )
     faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
     tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)

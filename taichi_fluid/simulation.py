@@ -41,6 +41,27 @@ class Stage(NamedTuple):
     run: Callable[["Simulation", float], Iterator[None] | None]
 
 
+class PressureSolver(NamedTuple):
+    """What solves the pressure.
+
+    Attributes:
+        asked: ``solver.pressure`` of the scene.
+        used: What solves.
+        reason: Why these are two, as the end of a sentence; empty where they are one.
+    """
+
+    asked: str
+    used: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What a run says where one solver stands in for another; empty where none does."""
+        if not self.reason:
+            return ""
+        return f"solver.pressure is {self.asked}, for which {self.used} stands in: {self.reason}."
+
+
 class Step(NamedTuple):
     """What a step says of itself.
 
@@ -128,6 +149,12 @@ class Simulation:
                 Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
                 for source in scene.sources
             ]
+
+    @property
+    def pressure_solver(self) -> PressureSolver:
+        """What solves the pressure, and why it is not what the scene asks for."""
+        assert self._projection is not None
+        return PressureSolver(self._scene.solver.pressure, self._projection.solver.method, self._projection.hindrance)
 
     @property
     def scene(self) -> Scene:

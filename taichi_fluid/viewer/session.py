@@ -72,6 +72,7 @@ class Health(NamedTuple):
         cfl: Cells that the fastest fluid crosses in a step.
         mass: Integral of the smoke, or of all dye.
         dt: Of the last step, s.
+        stand_in: A sentence where another solver of the pressure stands in for the scene's; else empty.
     """
 
     stage_ms: dict[str, float]
@@ -83,6 +84,7 @@ class Health(NamedTuple):
     cfl: float
     mass: float
     dt: float
+    stand_in: str = ""
 
 
 class Session:
@@ -547,6 +549,7 @@ class Session:
             self._measured[1] * last.dt / simulation.grid.dx,
             self._measured[2],
             last.dt,
+            simulation.pressure_solver.sentence,
         )
 
     def _mass(self) -> float:
