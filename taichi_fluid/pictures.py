@@ -5,8 +5,8 @@ Pixels are NumPy arrays, row 0 on top, of numbers from 0 to 1 or of bytes:
 - ``(h, w)`` says how far each pixel is covered, as text does: amounts are proportional to it;
 - ``(h, w, 3)`` and ``(h, w, 4)`` are red, green, blue and opacity, encoded for a screen (sRGB) as in any PNG or JPEG.
 
-Amounts are proportional to light. So colours are decoded to light first, the inverse of what drawing does at its end;
-a transparent or black pixel leaves nothing. A cell takes the mean of the picture over itself, or over the width of a
+Dye is drawn as light. So colours are decoded to light first, the inverse of what drawing does at its end, and a thin
+layer, evenly lit, looks like the image; a transparent or black pixel leaves nothing. A cell takes the mean of the picture over itself, or over the width of a
 pixel where that is wider (then it is linear interpolation): the same picture at any resolution, and neither steps nor
 moiré. Nothing here needs Taichi.
 """
@@ -70,7 +70,7 @@ def _decoded(path: str, codec: str, changed_ns: int, size: int) -> np.ndarray:
         # The decoder alone: PyAV's container layer would guess at formats, and follow links out of some.
         context = av.CodecContext.create(codec, "r")
         frames = context.decode(av.Packet(Path(path).read_bytes())) or context.decode(None)
-    except (av.FFmpegError, OSError, MemoryError) as error:
+    except (av.error.FFmpegError, OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PictureError(f"file is {path!r}, which is damaged ({reason}); it must be a PNG or JPEG image") from None
     if not frames:
