@@ -40,7 +40,9 @@ class PictureError(ValueError):
 
 
 def read_picture(file: str | Path) -> np.ndarray:
-    """Pixels of a PNG or JPEG file: ``(h, w, 4)`` bytes, read-only. They are upright, if a camera says how it was held.
+    """Pixels of a PNG or JPEG file: ``(h, w, 4)`` bytes, read-only.
+
+    An image that a camera says it took turned is turned upright; mirrored ones, which no camera takes, stay mirrored.
 
     Raises:
         PictureError: if there is no such file, or it is no PNG or JPEG image, or too large.
@@ -61,7 +63,7 @@ def read_picture(file: str | Path) -> np.ndarray:
     return _decoded(path, codec, status.st_mtime_ns, status.st_size)
 
 
-@functools.lru_cache(maxsize=4)  # a scene is checked at each change of a slider
+@functools.lru_cache(maxsize=16)  # a scene is checked at each change of a slider
 def _decoded(path: str, codec: str, changed_ns: int, size: int) -> np.ndarray:
     """Decode a file that was last changed at ``changed_ns`` and has ``size`` bytes, which only tell versions apart."""
     import av
