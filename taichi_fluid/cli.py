@@ -17,6 +17,7 @@ from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
 from .limits import ARCHS
 from .memory import gib, require_memory
+from .pictures import PictureError
 from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
 
     try:
         return make(scene)
-    except MeshError as error:
+    except (MeshError, PictureError) as error:
         _stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
         _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
@@ -236,6 +237,14 @@ def run(scene: Path, **options: Any) -> None:
     _run(lambda: Scene.load(scene), **options)
 
 
+def _description(name: str) -> str:
+    """What a scene of the package shows, or which extra it needs that is not installed."""
+    try:
+        return preset(name).description
+    except SceneError as error:
+        return f"cannot run here: {error}"
+
+
 @main.command()
 @click.argument("name", required=False)
 def scenes(name: str | None) -> None:
@@ -245,7 +254,7 @@ def scenes(name: str | None) -> None:
             click.echo(preset(name).dumps(), nl=False)
             return
         for each in preset_names():
-            click.echo(f"{each:12s} {preset(each).description}")
+            click.echo(f"{each:12s} {_description(each)}")
     except SceneError as error:
         _stop(str(error))
 

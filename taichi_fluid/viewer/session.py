@@ -22,6 +22,7 @@ from ..io.images import write_png
 from ..io.video import LiveVideo
 from ..memory import require_memory
 from ..mesh import MeshError
+from ..pictures import PictureError
 from ..render.enlarge import enlarge
 from ..render.image import Image
 from ..render.renderer import Renderer
@@ -307,7 +308,12 @@ class Session:
 
     def load(self, name: str) -> None:
         """Start a scene of the package."""
-        self._replace(preset(name))
+        try:
+            scene = preset(name)
+        except SceneError as error:  # it needs an extra that is not installed
+            self._warn(f"{name} cannot run here: {error}")
+            return
+        self._replace(scene)
 
     def other(self, name: str) -> Action:
         """Say that a scene of the package is about to start, and return what starts it."""
@@ -355,7 +361,7 @@ class Session:
                 simulation.state.add({name: q.components for name, q in before.state.carried.items()})
                 resample(before, simulation)
             renderer = Renderer(simulation, *self._drawn_size)
-        except (SceneError, MeshError, MemoryError, RuntimeError) as error:
+        except (SceneError, MeshError, PictureError, MemoryError, RuntimeError) as error:
             ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
             self._warn(f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}")
             return
@@ -449,14 +455,19 @@ class Session:
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""
-        meshes = {
+        files = {
             f"solids.{i}.file": str(Path(solid.file).resolve())
             for i, solid in enumerate(self.scene.solids)
             if isinstance(solid, MeshSolid)
         }
+        files |= {
+            f"pictures.{i}.file": str(Path(picture.file).resolve())
+            for i, picture in enumerate(self.scene.pictures)
+            if picture.file is not None
+        }
 
         def write(path: Path) -> None:
-            text = self.scene.with_values(meshes).dumps()
+            text = self.scene.with_values(files).dumps()
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
 
