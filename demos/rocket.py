@@ -94,7 +94,7 @@ class Game:
             self.position[1], self.velocity, self.angle, self.news = GROUND + 0.42, np.zeros(2), 0.0, "Landed!"
         else:
             self.simulation.paint(self.position, self.position, **{**PROPELLANT, "radius": 0.4})  # a ball of fire
-            self.begin("That was too fast." if over_pad else "That was not the pad.")
+            self.begin("That was too hard." if over_pad else "That was not the pad.")
 
     def corners(self) -> np.ndarray:
         """The ship's triangles as fractions of the picture's width and height."""
