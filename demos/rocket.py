@@ -78,7 +78,7 @@ class Game:
         self.angle += TURN * turn * dt
         self.velocity += (THRUST * thrust * self.axes[1] + GRAVITY) * dt
         self.position += self.velocity * dt
-        inside = np.clip(self.position, [0.3, 0.0], BOX - 0.3)
+        inside = np.clip(self.position, [0.3, 0.0], BOX - [0.3, 0.5])
         self.velocity[self.position != inside] *= -0.5  # the sides of the picture throw it back
         self.position = inside
         if thrust:
@@ -124,7 +124,7 @@ def play(game: Game) -> None:
         canvas.set_image(np.ascontiguousarray(game.renderer.render()[::-1].swapaxes(0, 1)))
         corners.from_numpy(game.corners().reshape(-1, 2))
         canvas.triangles(corners, per_vertex_color=colours)
-        with gui.sub_window("rocket", 0.02, 0.02, 0.3, 0.14) as panel:
+        with gui.sub_window("rocket", 0.68, 0.02, 0.3, 0.14) as panel:
             panel.text(game.news)
             panel.text(f"{np.hypot(*game.velocity):.1f} m/s")
         window.show()

@@ -78,7 +78,7 @@ def test_without_thrust_nothing_burns(game):
 def hull_and_fire(screen: np.ndarray) -> tuple[float, np.ndarray]:
     """Mean row of the white body, -1 if it is out of sight, and the rows of bright fire."""
     red, green, blue = (screen[..., k].astype(int) for k in range(3))
-    # 230, 230 and 235 are the body; the panel, in the upper left corner, has white letters of a pixel or two each.
+    # 230, 230 and 235 are the body; the white letters of the panel have a pixel or two each.
     hull = np.nonzero((abs(red - 230) < 4) & (abs(green - 230) < 4) & (abs(blue - 235) < 4))[0]
     fire = np.nonzero((red > 240) & (green > 120) & (blue < 140))[0]
     return (float(np.median(hull)) if hull.size > 300 else -1.0), fire
