@@ -34,7 +34,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
     def begin() -> None:
         if session.video is not None:
             session.record()
-        if session.scene.domain != scene.domain:
+        if session.scene.domain != scene.domain or session.scene.look.compare:
             session._replace(scene)
         session.simulation.scene = scene
         session.reset()

@@ -166,6 +166,8 @@ class Panel:
             actions.append(session.finer())
         if rows.button("coarser", "coarser grid  (G)"):
             actions.append(session.coarser())
+        if rows.button("compare", "one grid  (B)" if session.scene.look.compare else "both grids  (B)"):
+            actions.append(session.compare())
         look = {p.key: p for s in self._sections_now() if s.title == "look" for p in s.parameters}
         rows.text("VIEW  (V)", HIGHLIGHT)
         view = look["look.view"]
@@ -234,12 +236,18 @@ def _before_the_first_step(session: Session) -> list[str]:
 def _health_lines(health: Health) -> list[str]:
     lines = [f"step {health.step_ms:7.1f} ms"]
     lines += [f"  {name:8s}{ms:6.1f} ms" for name, ms in health.stage_ms.items()]
+    divergence = [f"divergence {health.divergence:.1e}/s"]
+    if len(health.left) > 1:
+        lines.append(f"{health.grid} grid:")
+        divergence = ["divergence that is left:"]
+        for grid, left in health.left.items():
+            divergence += [f"  {grid} {left.max:.1e}/s", f"    {left.part:.1e} speed/dx"]
     return [
         *lines,
         f"pressure: {health.iterations} iterations",
         f"  residual {health.residual:.1e}",
         f"  {health.status}",
-        f"divergence {health.divergence:.1e}/s",
+        *divergence,
         f"CFL {health.cfl:.2f}  dt {1e3 * health.dt:.1f} ms",
         f"mass {health.mass:.4g}",
     ]
