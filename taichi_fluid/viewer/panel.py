@@ -175,10 +175,12 @@ class Panel:
             mark = "> " if choice == view.value else "  "
             button(f"view {choice}", mark + choice, lambda c=choice: session.set(view.changed(c)))
         health = session.health()
-        for line in [*lines, *(_health_lines(health) if health else _before_the_first_step(session))]:
+        for line in lines:
             rows.text(line)
-        if session.message:
+        if session.message:  # before the numbers, which may reach below the window
             rows.text(session.message, WARNING if session.failed or session.alarm else HIGHLIGHT)
+        for line in _health_lines(health) if health else _before_the_first_step(session):
+            rows.text(line)
         return actions
 
 
