@@ -17,6 +17,7 @@ from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
 from .limits import ARCHS
 from .memory import gib, require_memory
+from .pictures import PictureError
 from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
 
     try:
         return make(scene)
-    except MeshError as error:
+    except (MeshError, PictureError) as error:
         _stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
         _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
@@ -161,7 +162,7 @@ def _show_window(scene: Scene, arch: str) -> None:
 
 
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
-    from .comparison import flow_of
+    from .comparison import flow_of, simulations_of
     from .simulation import NotFinite
     from .viewer.recorder import Recorder, record
 
@@ -169,6 +170,9 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     _say(f"{scene.name}, {_cells(scene)} on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
         flow = _build(flow_of, scene, arch)
+        for sentence in dict.fromkeys(each.pressure_solver.sentence for each in simulations_of(flow).values()):
+            if sentence:
+                _say(sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(flow, recorder)
     except NotFinite as error:
@@ -238,6 +242,14 @@ def run(scene: Path, **options: Any) -> None:
     _run(lambda: Scene.load(scene), **options)
 
 
+def _description(name: str) -> str:
+    """What a scene of the package shows, or which extra it needs that is not installed."""
+    try:
+        return preset(name).description
+    except SceneError as error:
+        return f"cannot run here: {error}"
+
+
 @main.command()
 @click.argument("name", required=False)
 def scenes(name: str | None) -> None:
@@ -247,7 +259,7 @@ def scenes(name: str | None) -> None:
             click.echo(preset(name).dumps(), nl=False)
             return
         for each in preset_names():
-            click.echo(f"{each:12s} {preset(each).description}")
+            click.echo(f"{each:12s} {_description(each)}")
     except SceneError as error:
         _stop(str(error))
 

@@ -13,9 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args
 
+import numpy as np
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from .pictures import picture_bounds, read_picture, require_touch, text_picture
 from .sides import Boundary, Side, check_sides
 
 if sys.version_info >= (3, 11):
@@ -336,11 +338,41 @@ AnySolid = Annotated[
 ]
 
 
+class Picture(_Config):
+    """Text, or an image from a file, that lies in the fluid at time 0; in 2D only. See ``pictures``."""
+
+    text: str | None = Field(None, description="what is written, of one or more lines; with the package's extra text")
+    file: str | None = Field(
+        None, description="path of a PNG or JPEG image in place of text; in a scene file relative to it"
+    )
+    center: Vector = _quantity(..., "m", "middle of the picture", slider=(0, 1), of_box=True)
+    width: float = _quantity(..., "m", "its width; its height follows", slider=(0.05, 1), of_box=True, ge=1e-4, le=1e6)
+    quantity: Literal["dye", "smoke", "temperature"] = Field("dye", description="what it is painted in")
+    colour: Colour = Field((1.0, 1.0, 1.0), description="colour of the dye: of text, and a tint of an image")
+    amount: float = _quantity(
+        1.0, "1 or K", "what lies where it is full: of dye, smoke or temperature", slider=(0, 10), ge=0, le=1e6
+    )
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """Its pixels, as ``pictures`` has them."""
+        return read_picture(self.file) if self.file is not None else text_picture(self.text or "")
+
+    @model_validator(mode="after")
+    def _check(self):
+        if (self.text is None) == (self.file is None):
+            given = f"text is {self.text!r} and file is {self.file!r}"
+            raise ValueError(f"{given}; a picture has one of the two")
+        _ = self.pixels  # says why there are none
+        return self
+
+
 class Solver(_Config):
     """How the equations are solved."""
 
-    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
-        "multigrid-cg", description="solver of the pressure"
+    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi", "spectral"] = Field(
+        "multigrid-cg",
+        description="solver of the pressure; spectral, by transforms on a CPU, is multigrid-cg where it cannot be",
     )
     faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
     tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)
@@ -453,6 +485,7 @@ class Scene(_Config):
     fluid: Fluid = Fluid()
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
     solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
+    pictures: Annotated[tuple[Picture, ...], Field(strict=False)] = ()
     solver: Solver = Solver()
     look: Look = Look()
     camera: Camera = Camera()
@@ -473,6 +506,7 @@ class Scene(_Config):
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
         entering = {name for pair in self.domain.sides for side in pair for name in side.values}
+        entering |= {picture.quantity for picture in self.pictures}
         carried = {}
         if any(source.temperature for source in self.sources) or "temperature" in entering:
             carried["temperature"] = 1
@@ -484,7 +518,7 @@ class Scene(_Config):
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What ``look.quantity`` may be: all but what no source of this scene emits."""
+        """What ``look.quantity`` may be: all but what nothing brings into this scene."""
         every = get_args(Look.model_fields["quantity"].annotation)
         return tuple(name for name in every if name in self.carried or name not in ("smoke", "temperature", "dye"))
 
@@ -496,7 +530,7 @@ class Scene(_Config):
             raise ValueError("look.compare is true, which shows the collocated grid too, and that holds no solids")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
-            raise ValueError(f"look.quantity is {quantity!r}, which no source of this scene emits")
+            raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")
         vectors: dict[str, Any] = {
             "fluid.gravity": self.fluid.gravity,
             "fluid.body_force": self.fluid.body_force,
@@ -533,6 +567,10 @@ class Scene(_Config):
                 )
             if solid.end is not None and solid.end <= solid.begin:
                 raise ValueError(f"solids[{i}].end is {solid.end:g} s; it must be after begin, {solid.begin:g} s")
+        for i, picture in enumerate(self.pictures):
+            if self.dim != 2:
+                raise ValueError(f"pictures[{i}] is in a box of {self.dim} axes; only a box of 2 axes has pictures")
+            vectors[f"pictures[{i}].center"] = picture.center
         for where, vector in vectors.items():
             if vector is not None and len(vector) != self.dim:
                 raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
@@ -547,6 +585,9 @@ class Scene(_Config):
                         f"sources[{i}] reaches from {low:g} to {high:g} m along axis {axis}; it must touch the box, "
                         f"which reaches from 0 to {edge:g} m"
                     )
+        for i, picture in enumerate(self.pictures):
+            bounds = picture_bounds(picture.pixels.shape, picture.center, picture.width)
+            require_touch(*bounds, self.domain.size, f"pictures[{i}]")
         return self
 
     @classmethod
@@ -564,10 +605,10 @@ class Scene(_Config):
             values = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0]}.") from None
-        solids = values.get("solids")
-        for solid in solids if isinstance(solids, list) else []:
-            if isinstance(solid, dict) and isinstance(solid.get("file"), str):
-                solid["file"] = str(Path(folder) / solid["file"])
+        for tables in (values.get("solids"), values.get("pictures")):
+            for table in tables if isinstance(tables, list) else []:
+                if isinstance(table, dict) and isinstance(table.get("file"), str):
+                    table["file"] = str(Path(folder) / table["file"])
         return cls.from_dict(values)
 
     @classmethod
@@ -630,6 +671,8 @@ def _keys(parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
             return []
         shape = values[str(parents[0])][int(parents[1])].get("shape")
         return list(models.get(shape, models["sphere"]).model_fields)
+    if parents[0] == "pictures":
+        return list(Picture.model_fields) if len(parents) == 2 else []
     if parents[:2] == ["domain", "boundaries"]:
         return list(SideOfBox.model_fields) if len(parents) == 4 else []
     model = Scene.model_fields[str(parents[0])].annotation if len(parents) == 1 else None

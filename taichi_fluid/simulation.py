@@ -16,6 +16,7 @@ from .diffusion import Diffusion
 from .flow import Flow, Step
 from .grid import Grid
 from .mesh import read_triangles, sample_mesh
+from .pictures import QUANTITIES, PictureError, cell_amounts, checked_pixels, picture_bounds, require_touch
 from .pressure.projection import Projection
 from .pressure.solver import SolveResult
 from .scene import AnySolid, MeshSolid, Scene
@@ -40,6 +41,27 @@ class Stage(NamedTuple):
 
     name: str
     run: Callable[["Simulation", float], Iterator[None] | None]
+
+
+class PressureSolver(NamedTuple):
+    """What solves the pressure.
+
+    Attributes:
+        asked: ``solver.pressure`` of the scene.
+        used: What solves.
+        reason: Why these are two, as the end of a sentence; empty where they are one.
+    """
+
+    asked: str
+    used: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What a run says where one solver stands in for another; empty where none does."""
+        if not self.reason:
+            return ""
+        return f"solver.pressure is {self.asked}, for which {self.used} stands in: {self.reason}."
 
 
 class Simulation(Flow):
@@ -68,10 +90,12 @@ class Simulation(Flow):
     Raises:
         RuntimeError: if Taichi is not running.
         ValueError: if the grid is too large for one array.
+        PictureError: if a file of the scene's pictures has gone since the scene was checked.
     """
 
     def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
         self._scene = scene
+        self._pixels = [picture.pixels for picture in scene.pictures]
         self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
         self.walls = Walls(self.grid, scene.domain.sides)
         solids = [*map(_solid, scene.solids), *solids]
@@ -86,7 +110,7 @@ class Simulation(Flow):
         self._start()
 
     def _start(self) -> None:
-        """Begin at time 0, with all arrays 0."""
+        """Begin at time 0, with all arrays 0 but for what the scene's pictures bring."""
         self.time, self.steps = 0.0, 0
         self._pressure_result: SolveResult | None = None
         self._diffusion_results: list[SolveResult] = []
@@ -96,6 +120,10 @@ class Simulation(Flow):
             self.solids.update(0.0)
         self._build(None)
         self._fill_velocity()
+        for picture, pixels in zip(self._scene.pictures, self._pixels, strict=True):
+            self.paint_picture(
+                pixels, picture.center, picture.width, picture.quantity, picture.colour, picture.amount
+            )  # fmt: skip
 
     def _build(self, before: Scene | None) -> None:
         """Build what hangs on values that the scene ``before`` had otherwise; without one, all of it."""
@@ -115,11 +143,18 @@ class Simulation(Flow):
             ]
 
     @property
+    def pressure_solver(self) -> PressureSolver:
+        """What solves the pressure, and why it is not what the scene asks for."""
+        assert self._projection is not None
+        return PressureSolver(self._scene.solver.pressure, self._projection.solver.method, self._projection.hindrance)
+
+    @property
     def scene(self) -> Scene:
         """The scene. Assign another to change parameters while running, between two parts of a step if need be.
 
         Its domain, solids and ``solver.faces`` must be the same; ValueError says which are not. What its sources bring
-        in for the first time is carried from then on; what they no longer bring in moves on and fades.
+        in for the first time is carried from then on; what they no longer bring in moves on and fades. Its pictures
+        are laid in by the next ``reset``.
         """
         return self._scene
 
@@ -134,6 +169,9 @@ class Simulation(Flow):
         if not all(same.values()):
             others = ", ".join(name for name in same if not same[name])
             raise ValueError(f"the new scene differs in {others}, which a running flow cannot change: build a new one")
+        pixels = self._pixels
+        if scene.pictures != before.pictures:
+            pixels = [picture.pixels for picture in scene.pictures]
         self.state.add(scene.carried)
         self._scene = scene
         try:
@@ -141,6 +179,7 @@ class Simulation(Flow):
         except BaseException:  # no room for another solver: the old one goes on
             self._scene = before
             raise
+        self._pixels = pixels
 
     def reset(self) -> None:
         """Back to time 0, to what a new Simulation of the present scene would be; ``stages`` stay as they are.
@@ -209,6 +248,51 @@ class Simulation(Flow):
         if target is not None:
             emitter.drive(self.state.velocity.current, target)
             self._fill_velocity(keep=True)
+
+    def paint_picture(
+        self, pixels: np.ndarray, center: Sequence[float], width: float, quantity: str = "dye",
+        colour: Sequence[float] = (1.0, 1.0, 1.0), amount: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Paint a picture into a 2D flow; between two steps, not in the middle of one.
+
+        The quantity is raised to what the picture brings into each cell, so that a picture painted twice is the same
+        picture, and pictures that overlap mix. It is carried from now on if it was not, until ``reset``. What lies
+        outside the box or in a solid is left out. See ``pictures`` for what pixels mean, for files and for text.
+
+        Args:
+            pixels: ``(h, w)``, coverage; ``(h, w, 3)``, red, green and blue; or ``(h, w, 4)``, with opacity. Row 0 on
+                top; bytes, or floats from 0 to 1.
+            center: Where its middle comes to lie, m.
+            width: Its width, m; its height follows from its shape.
+            quantity: ``"dye"``, ``"smoke"`` or ``"temperature"``.
+            colour: Red, green and blue from 0 to 1: the dye's where ``pixels`` are coverage, else a tint.
+            amount: What lies where the picture is full: dye or smoke, or K above ambient.
+
+        Raises:
+            ValueError: for a box of three axes, pixels that are no picture, a quantity that no picture is painted in,
+                numbers that are none or too large, or a picture that lies outside the box, naming them.
+        """
+        if self.grid.dim != 2:
+            raise PictureError(f"the box has {self.grid.dim} axes; a picture is painted into one of 2 axes")
+        if quantity not in QUANTITIES:
+            raise PictureError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
+        pixels, center = checked_pixels(pixels), _numbers("center", center, 2)
+        if not 0 < width <= _LARGEST:
+            raise PictureError(f"width is {width}; it must be a positive number of metres, {_LARGEST:g} at most")
+        if not 0 <= amount <= _LARGEST:
+            raise PictureError(f"amount is {amount}; it must be from 0 to {_LARGEST:g}")
+        colour = _numbers("colour", colour, 3)
+        if not all(0 <= channel <= 1 for channel in colour):
+            raise PictureError(f"colour is {list(colour)}; each of its numbers must be from 0 to 1")
+        require_touch(*picture_bounds(pixels.shape, center, width), self._scene.domain.size, "the picture")
+        self.state.add({quantity: QUANTITIES[quantity]})
+        cells, amounts = cell_amounts(pixels, center, width, quantity, colour, self.grid.shape, self.grid.dx)
+        array = self.state.carried[quantity].current
+        values = self.grid.to_numpy(array).reshape(-1, *self.grid.shape)
+        painted = values[(slice(None), *cells)]
+        np.maximum(painted, amount * amounts, out=painted, casting="same_kind")
+        self.grid.from_numpy(array, values if len(values) > 1 else values[0])
+        self._fill_scalars()
 
     # Stages
 

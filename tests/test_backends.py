@@ -27,7 +27,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
     """Run Python in the root of the repository."""
     return subprocess.run(
         [sys.executable, *arguments],
-        cwd=ROOT, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=600,
+        cwd=ROOT, env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=1800,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 ORDER = [
     ["errors", "limits", "sides"],
     ["_ti"],
+    ["pictures"],
     ["backend", "scene", "memory"],
     ["kernels"],
     ["operators"],

@@ -440,7 +440,16 @@ def test_what_no_key_can_hold_is_refused(place, value):
     message = refusal(lambda: preset(name).with_values({key: value}))
     assert key.split(".")[0] in message, "the key is named"
     shown = repr(value[0] if isinstance(value, list) and value != [[]] else value)[:12]
-    allowed = ("it should be", "must be", "unknown key", "missing", "tuple should", "coordinates", "pairs", "a pair")
+    allowed = (
+        "it should be",
+        "must be",
+        "unknown key",
+        "missing",
+        "tuple should",
+        "coordinates",
+        "pairs",
+        "boundaries are",
+    )
     assert shown in message or any(words in message for words in allowed), message
 
 

@@ -12,8 +12,9 @@ from .files import whole_file
 PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
 
-def write_png(path: Path, picture: np.ndarray) -> None:
+def write_png(path: Path | str, picture: np.ndarray) -> None:
     """Write ``(height, width, 3)`` bytes, first row on top, as PNG; whole or not at all."""
+    path = Path(path)
     with whole_file(path) as temporary:
         # Taichi's own encoder, which has the first axis to the right and the second one up.
         ti.tools.imwrite(np.ascontiguousarray(picture[::-1].transpose(1, 0, 2)), str(temporary))

@@ -11,7 +11,8 @@ from ..grid import Grid
 from ..kernels import Array, int_vector, kernel_family
 from ..operators.differences import gradient_at
 from ..solids import Solids, cut_outflow_at
-from .solver import EllipticSolver, SolveResult
+from .solver import SolveResult
+from .spectral import pressure_solver
 
 
 @ti.func
@@ -109,18 +110,21 @@ class Projection:
         grid: The grid.
         walls: Its sides.
         rhs: An array to work in.
-        method: Of the pressure solver, one of ``solver.METHODS``.
+        method: Of the pressure solver, one of ``solver.METHODS`` or ``"spectral"``.
         solids: What stands in the fluid; tell ``update`` when they have moved.
+
+    Attributes:
+        solver: Solves the pressure; ``solver.method`` says how.
+        hindrance: Why that is not the method asked for; empty where it is.
     """
 
     def __init__(self, grid: Grid, walls: Walls, rhs, method: str = "multigrid-cg", solids: Solids | None = None):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self.solver = EllipticSolver(grid, method)
-        self.method = method
+        sides = walls.pressure_sides()
+        self.solver, self.hindrance = pressure_solver(grid, method, sides, cut=solids is not None)
         self._rhs = rhs
         self._kernels = projection_kernels(grid.loops, grid.placement)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
-        sides = walls.pressure_sides()
         self._held = self._gradient.Flags(*(int(held) for held in sides.box))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)

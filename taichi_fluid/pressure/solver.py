@@ -274,21 +274,22 @@ class EllipticSolver:
         ``setup`` or ``setup_open`` once for a set of unknowns and sides, ``solve`` as often as wanted.
     """
 
+    _methods = METHODS
+
     def __init__(self, grid: Grid, method: str = "multigrid-cg", sweeps: int | None = None):
-        if method not in METHODS:
-            raise ValueError(f"method is {method!r}; it is one of {', '.join(METHODS)}")
+        if method not in self._methods:
+            raise ValueError(f"method is {method!r}; it is one of {', '.join(self._methods)}")
         self.grid, self.method = grid, method
         self.n = grid.n
         self._means = mean_kernels(grid.loops)
         self._accelerated = method in ("multigrid-cg", "cg")
         self._searches = self._accelerated or method == "multigrid"
-        self._r, self._z, self._a_d = (grid.array() for _ in range(3))
-        self._d = grid.array() if self._searches else None
+        self._r = grid.array()
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
         self._sums = ti.ndarray(ti.f32, 2)
-        self.multigrid = Multigrid(grid, sweeps or _SWEEPS[method]) if method in _SWEEPS else None
+        self._make_room(sweeps)
         self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._pockets = Pockets(self.level)
         self._problem: object = None
@@ -297,6 +298,13 @@ class EllipticSolver:
         self._count = 0
         self._replay, self._structure, self._vectors = {}, (), []
         self._kept = self._balanced = self._magnified = None
+
+    def _make_room(self, sweeps: int | None) -> None:
+        """Arrays and levels that corrections are made in."""
+        grid, method = self.grid, self.method
+        self._z, self._a_d = grid.array(), grid.array()
+        self._d = grid.array() if self._searches else None
+        self.multigrid = Multigrid(grid, sweeps or _SWEEPS[method]) if method in _SWEEPS else None
 
     @property
     def inv_diag(self):

@@ -90,7 +90,9 @@ class Legend:
         """
         low, high = limits
         title = f"{quantity} {UNITS.get(quantity, '')}".strip()
-        lines = [title, number_text(high), number_text(0.5 * (low + high)), number_text(low)]
+        # What is nothing beside the range is 0: a trace of smoke has no interesting digits.
+        numbers = (0.0 if abs(x) < 1e-6 * abs(high - low) else x for x in (high, 0.5 * (low + high), low))
+        lines = [title, *map(number_text, numbers)]
         place = layout(image.width, image.height, lines)
         if place is None:
             return

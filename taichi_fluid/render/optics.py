@@ -2,6 +2,10 @@
 
 The ray-march knows nothing of smoke, dye or fire: it reads ``extinction`` (1/m) and ``glow`` (red, green, blue of what
 a thick layer of the cell's material would look like). Both are filled here, ghosts included.
+
+Dyes mix as coloured lights do, not as pigments: red and green in one cell are yellow, all three white. A cell's hue is
+the ratio of its three amounts, its opacity the largest of them; so a dye that is thinned out keeps its hue, and where
+none is the background shows.
 """
 
 from collections.abc import Sequence

@@ -249,6 +249,7 @@ def _health_lines(health: Health) -> list[str]:
         f"pressure: {health.iterations} iterations",
         f"  residual {health.residual:.1e}",
         f"  {health.status}",
+        *([f"  {health.stand_in}"] if health.stand_in else []),
         *divergence,
         f"CFL {health.cfl:.2f}  dt {1e3 * health.dt:.1f} ms",
         f"mass {health.mass:.4g}",

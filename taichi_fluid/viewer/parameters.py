@@ -18,6 +18,8 @@ NOT_STEERED = ("domain.size", "domain.resolution", "domain.boundaries", "solids"
 """What is built into the arrays, or into the files that a recording writes."""
 ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""
+AT_RESET = ("pictures",)
+"""What a change reaches with the next reset only."""
 AXES = "xyz"
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
@@ -127,7 +129,7 @@ def sections(scene: Scene) -> list[Section]:
             found.append(Section(name, list(_parameters(scene, value, name))))
         elif isinstance(value, tuple):
             for i, each in enumerate(value):
-                title = f"{name[:-1]} {i + 1}"
+                title = f"{name[:-1]} {i + 1}" + (", from reset on" if name in AT_RESET else "")
                 found.append(Section(title, list(_parameters(scene, each, f"{name}.{i}"))))
     return found
 
@@ -142,6 +144,8 @@ def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parame
         if _hidden(scene, key):
             continue
         annotation, optional = _without_none(field.annotation)
+        if annotation is str:  # no widget takes text
+            continue
         unit = _extra(field).get("unit") or "1"
         if optional:
             whole = _start(scene, field, annotation) if value is None else value

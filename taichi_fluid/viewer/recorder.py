@@ -122,7 +122,8 @@ def summary(
     """The numbers of a run, ready for JSON: times, iterations, residuals, divergence, mass, files.
 
     The divergence is times dx over the largest velocity component: 1 would be a flow that changes by all of itself from
-    cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied.
+    cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied. ``pressure_solver``
+    has what the scene asks for, what was used, and the reason where these are two.
     Of a comparison these are the numbers of the scene's own grid, but ``stages`` and ``ms_per_step`` are the times of
     both and ``diffusion`` counts the solves of both; ``grids`` holds divergence and mass of each.
     """
@@ -143,6 +144,7 @@ def summary(
         "ms_per_step": float(np.median(totals)) if totals else 0.0,
         "render_ms": float(np.median(render_ms)) if render_ms else 0.0,
         "stages": {name: float(np.median([step.stage_ms[name] for step in steps])) for name in names},
+        "pressure_solver": simulation.pressure_solver._asdict(),
         "pressure": {
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
             "relative_residual": max((solve.relative_residual for solve in solves), default=0.0),

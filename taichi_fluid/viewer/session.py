@@ -72,6 +72,7 @@ class Health(NamedTuple):
         cfl: Cells that the fastest fluid crosses in a step.
         mass: Integral of the smoke, or of all dye.
         dt: Of the last step, s.
+        stand_in: A sentence where another solver of the pressure stands in for the scene's; else empty.
     """
 
     stage_ms: dict[str, float]
@@ -84,6 +85,7 @@ class Health(NamedTuple):
     cfl: float
     mass: float
     dt: float
+    stand_in: str = ""
 
     @property
     def divergence(self) -> float:
@@ -323,7 +325,12 @@ class Session:
 
     def load(self, name: str) -> None:
         """Start a scene of the package."""
-        self._replace(preset(name))
+        try:
+            scene = preset(name)
+        except SceneError as error:  # it needs an extra that is not installed
+            self._warn(f"{name} cannot run here: {error}")
+            return
+        self._replace(scene)
 
     def other(self, name: str) -> Action:
         """Say that a scene of the package is about to start, and return what starts it."""
@@ -479,14 +486,19 @@ class Session:
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""
-        meshes = {
+        files = {
             f"solids.{i}.file": str(Path(solid.file).resolve())
             for i, solid in enumerate(self.scene.solids)
             if isinstance(solid, MeshSolid)
         }
+        files |= {
+            f"pictures.{i}.file": str(Path(picture.file).resolve())
+            for i, picture in enumerate(self.scene.pictures)
+            if picture.file is not None
+        }
 
         def write(path: Path) -> None:
-            text = self.scene.with_values(meshes).dumps()
+            text = self.scene.with_values(files).dumps()
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
 
@@ -578,6 +590,7 @@ class Session:
             self._measured[1] * last.dt / simulation.grid.dx,
             self._measured[2],
             last.dt,
+            simulation.pressure_solver.sentence,
         )
 
     def _mass(self) -> float:

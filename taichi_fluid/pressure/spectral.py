@@ -1,0 +1,253 @@
+"""The direct solve of a box without solids: a transform along each axis, which makes the operator a division.
+
+On a closed axis the eigenvectors of the compact operator of ``poisson`` are those of the cosine transform DCT-II, on a
+periodic one those of Fourier's, between two open sides those of the sine transform DST-I (0 is held one cell centre
+beyond a side). The eigenvalues add up over the axes, 4 sin²(half of the phase from cell to cell) each. (Buzbee, Golub,
+Nielson 1970; Strang, *The Discrete Cosine Transform*, 1999; Stam 1999 has the periodic case.)
+
+The transforms are SciPy's, so this runs where Taichi computes on the CPU and SciPy is installed; ``pressure_solver``
+says what stands in elsewhere, and why.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._ti import impl, ti
+from ..grid import Grid
+from ..kernels import CPU_ARCHS, Array, arch, kernel_family
+from .poisson import Sides
+from .solver import _MEAN, _NORM, _RR, _TARGET, EllipticSolver, SolveResult, Status
+
+METHOD, STAND_IN = "spectral", "multigrid-cg"
+
+_CLOSED, _OPEN, _PERIODIC = range(3)
+
+
+def _transforms() -> Any:
+    """SciPy's transforms, or None where it is not installed; imported late, as it takes a moment and is an extra."""
+    try:
+        from scipy import fft
+    except ImportError:
+        return None
+    return fft
+
+
+def _kinds(sides: Sides) -> list[int | None]:
+    """Which transform fits each axis; None where none of SciPy's does, as between an open side and a closed one."""
+    kinds = []
+    for axis, periodic in enumerate(sides.periodic):
+        pair = sides.box[2 * axis : 2 * axis + 2]
+        kinds.append(_PERIODIC if periodic else {(0, 0): _CLOSED, (1, 1): _OPEN}.get(pair))
+    return kinds
+
+
+def hindrance(sides: Sides, cut: bool) -> str:
+    """Why a direct solve of the pressure is not possible here, as the end of a sentence; empty where it is.
+
+    Args:
+        sides: What stands around the box.
+        cut: Whether solids stand in it.
+    """
+    if cut:
+        return "a direct solve needs a box without solids"
+    if None in _kinds(sides):
+        return f"no fast transform fits the two sides of axis {_kinds(sides).index(None)}"
+    if arch() not in CPU_ARCHS:
+        return f"its transforms are SciPy's, which compute on the CPU and not on {arch().name}"
+    if _transforms() is None:
+        return "its transforms are SciPy's, which is not installed: pip install 'taichi-fluid[spectral]'"
+    return ""
+
+
+def pressure_solver(grid: Grid, method: str, sides: Sides, cut: bool) -> tuple[EllipticSolver, str]:
+    """A solver for the pressure, not set up yet; and why it is not the one asked for, empty where it is.
+
+    Args:
+        grid: The grid.
+        method: One of ``solver.METHODS``, or ``"spectral"``, for which multigrid-CG stands in where it cannot serve.
+        sides: What stands around the box.
+        cut: Whether solids stand in it.
+    """
+    if method != METHOD:
+        return EllipticSolver(grid, method), ""
+    reason = hindrance(sides, cut)
+    return (EllipticSolver(grid, STAND_IN), reason) if reason else (SpectralSolver(grid), "")
+
+
+@ti.func
+def _place(I, n):
+    """Index of a cell in an array without ghosts."""
+    place = I[0] - 1
+    for a in ti.static(range(1, n.n)):
+        place = place * n[a] + I[a] - 1
+    return place
+
+
+@ti.func
+def _gather_at(c, I, s, a: ti.template(), values: ti.template(), n, mean):
+    values[_place(I, n)] = a[c] - mean
+
+
+@ti.func
+def _put_at(c, I, s, values: ti.template(), a: ti.template(), n, factor):
+    before = a[c]
+    if factor == 0:
+        before = ti.f32(0.0)
+    a[c] = before + values[_place(I, n)]
+
+
+@kernel_family
+def spectral_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def gather(a: Array, values: Array, n: IntVector, mean: ti.f32):
+        each_cell(n, _gather_at, (a, values, n, mean))
+
+    @ti.kernel
+    def put(values: Array, a: Array, n: IntVector, factor: ti.i32):
+        """Set ``a`` to the values; with a factor of 1 add them to it."""
+        each_cell(n, _put_at, (values, a, n, factor))
+
+    return {"gather": gather, "put": put}
+
+
+class SpectralSolver(EllipticSolver):
+    """Solves A x = b in a box without solids by transforms; the interface is that of every ``EllipticSolver``.
+
+    One transform there and back is the exact solution but for rounding. The guess in ``out`` is not used, so a solution
+    depends on its right-hand side alone. If the true residual, which is measured like that of every solver, is above
+    the tolerance, the residual is solved for in turn, which ends at the floor of f32. ``iterations`` counts those
+    solves: 1, or 2 and more where the tolerance is near that floor.
+
+    Args:
+        grid: The grid; Taichi must run on the CPU.
+
+    Raises:
+        RuntimeError: where Taichi does not run on the CPU, or SciPy is not installed.
+    """
+
+    _methods = (METHOD,)
+
+    def __init__(self, grid: Grid):
+        super().__init__(grid, METHOD)
+        problem = hindrance(Sides.closed(grid.dim), cut=False)
+        if problem:
+            raise RuntimeError(f"no direct solve of the pressure: {problem}")
+        self._fft = _transforms()
+        self._values = np.empty(grid.shape, np.float32)
+        self._transfer = spectral_kernels(grid.loops)
+        # What is not worth waking Taichi's threads for is not worth waking those of the transforms either.
+        self._workers = 1 if grid.loops.serial else max(impl.current_cfg().cpu_max_num_threads, 1)
+        self._solved_for: Sides | None = None
+
+    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0, held=None) -> None:
+        """Solve for all cells of the box, with these sides; the other arguments are for other solvers.
+
+        Raises:
+            ValueError: for unknowns that are not all cells, or sides that have no transform.
+        """
+        problem = hindrance(sides, cut=mask is not None or held is not None or any(i != 1 for i in first))
+        if problem:
+            raise ValueError(problem)
+        super().setup(first, sides)
+        if sides == self._solved_for:
+            return
+        kinds = _kinds(sides)
+        self._axes = {kind: [axis for axis, k in enumerate(kinds) if k == kind] for kind in (_CLOSED, _OPEN, _PERIODIC)}
+        self._inverse = self._inverse_eigenvalues(kinds, sides.shift)
+        self._solved_for = sides
+
+    def setup_open(self, open, sides: Sides) -> None:
+        """Not possible: with coefficients a transform does not make the operator a division.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(hindrance(sides, cut=True))
+
+    def _make_room(self, sweeps: int | None) -> None:
+        # The modes take the place of directions and of coarser levels.
+        self._z = self._a_d = self._d = self.multigrid = None
+
+    def _inverse_eigenvalues(self, kinds: list[int | None], shift: float) -> np.ndarray:
+        """Reciprocals of the eigenvalues, shaped as the modes are; 0 for the constant, which a closed box leaves open."""
+        total = np.full((), shift)
+        halved = self._axes[_PERIODIC][-1:]
+        for axis, (n, kind) in enumerate(zip(self.grid.shape, kinds, strict=True)):
+            k = np.arange(n // 2 + 1 if axis in halved else n)
+            phase = {_CLOSED: k / n, _PERIODIC: 2 * k / n, _OPEN: (k + 1) / (n + 1)}[kind]
+            # A sine, as 2 - 2 cos would lose the slowest modes to rounding.
+            wave = 4 * np.sin(0.5 * math.pi * phase) ** 2
+            total = total + wave.reshape([-1 if a == axis else 1 for a in range(self.grid.dim)])
+        inverse = np.zeros_like(total)
+        np.divide(1.0, total, out=inverse, where=total > 0)
+        return inverse.astype(np.float32)
+
+    def _transform(self, values: np.ndarray) -> np.ndarray:
+        """A⁻¹ of a right-hand side without ghosts, f32, which is overwritten."""
+        fft, options = self._fft, {"norm": "ortho", "workers": self._workers, "overwrite_x": True}
+        closed, open, periodic = (self._axes[kind] for kind in (_CLOSED, _OPEN, _PERIODIC))
+        modes = values
+        if closed:
+            modes = fft.dctn(modes, axes=closed, **options)
+        if open:
+            modes = fft.dstn(modes, type=1, axes=open, **options)
+        if periodic:
+            modes = fft.rfftn(modes, axes=periodic, **options)
+        modes *= self._inverse
+        if periodic:
+            modes = fft.irfftn(modes, s=[self.grid.shape[axis] for axis in periodic], axes=periodic, **options)
+        if open:
+            modes = fft.idstn(modes, type=1, axes=open, **options)
+        if closed:
+            modes = fft.idctn(modes, axes=closed, **options)
+        return modes
+
+    def _add_solution(self, rhs, out, mean: float, anew: bool) -> None:
+        """``out`` + A⁻¹ (``rhs`` - ``mean``), or without what was in ``out``.
+
+        On a CPU a kernel works in a NumPy array itself; so it must be done before the array is read, or dropped.
+        """
+        self._transfer.gather(rhs, self._values.reshape(-1), self.n, mean)
+        ti.sync()
+        solution = np.ascontiguousarray(self._transform(self._values)).reshape(-1)
+        self._transfer.put(solution, out, self.n, 0 if anew else 1)
+        ti.sync()
+
+    def precondition(self, r, out) -> None:
+        """``out`` = A⁻¹ r."""
+        self._add_solution(r, out, 0.0, anew=True)
+
+    def _correct(self, rhs, out, max_iterations: int, look_every: int) -> SolveResult:
+        """Solve, measure, and solve for what is left until it is little enough or becomes no less."""
+        seen = self._look()
+        seen[_RR] = seen[_NORM]  # from 0, all of it is left
+        if result := self._nothing_to_solve(seen, out):
+            return result
+        out.fill(0.0)
+        status, iterations, best, kept = None, 0, np.inf, False
+        while status is None:
+            if not np.isfinite(seen[_RR]):
+                status = Status.NOT_FINITE
+            elif iterations and seen[_RR] <= 1.1 * seen[_TARGET]:
+                status = Status.CONVERGED
+            elif iterations >= max_iterations:
+                status = Status.MAX_ITERATIONS
+            elif seen[_RR] > 0.25 * best:
+                # A solve that gains less than half has met the floor of f32.
+                status = Status.STALLED
+            else:
+                if iterations:
+                    self._keep(out)
+                    kept = True
+                best = seen[_RR]
+                source, mean = (self._r, 0.0) if iterations else (rhs, float(seen[_MEAN]))
+                self._add_solution(source, out, mean, anew=not iterations)
+                seen, iterations = self._true_residual(rhs, out), iterations + 1
+        if kept and seen[_RR] > best:
+            out.copy_from(self._kept)
+            seen[_RR] = best
+        return SolveResult(iterations, float(np.sqrt(seen[_RR] / seen[_NORM])), status, float(seen[_MEAN]))

@@ -1,0 +1,27 @@
+"""Every scene of the package, coarse and short: it runs, and its picture shows something."""
+
+import numpy as np
+import pytest
+
+import taichi_fluid as tf
+from taichi_fluid.pressure.solver import Status
+from taichi_fluid.scene import preset_names
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_runs_and_shows_something(name):
+    scene = tf.preset(name).with_values({"domain.resolution": 20})
+    simulation = tf.Simulation(scene)
+    renderer = tf.Renderer(simulation, 96, 96)
+    empty = renderer.render().astype(int)
+    for _ in range(3):
+        step = simulation.step()
+        assert step.pressure is not None
+        assert step.pressure.status in (Status.CONVERGED, Status.STALLED), step.pressure
+    picture = renderer.render().astype(int)
+    assert picture.std() > 1, "something is to be seen"
+    if not scene.pictures:
+        assert np.abs(picture - empty).max() > 10, "that was not there at the beginning"
+    for quantity in simulation.state.quantities():
+        assert np.isfinite(simulation.to_numpy(quantity.name)).all(), quantity.name
