@@ -139,12 +139,16 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
         _stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
 
 
+def _cells(scene: Scene) -> str:
+    """How many cells a run has."""
+    return " x ".join(map(str, scene.domain.shape)) + (" cells on both grids" if scene.look.compare else " cells")
+
+
 def _show_window(scene: Scene, arch: str) -> None:
     from .viewer.session import Session
     from .viewer.window import LiveWindow
 
-    shape = " x ".join(map(str, scene.domain.shape))
-    _say(f"{scene.name}, {shape} cells on {arch}. Escape or the window's own button ends it.")
+    _say(f"{scene.name}, {_cells(scene)} on {arch}. Escape or the window's own button ends it.")
     session = None
     try:
         session = _build(Session, scene, arch)
@@ -158,18 +162,19 @@ def _show_window(scene: Scene, arch: str) -> None:
 
 
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
-    from .simulation import NotFinite, Simulation
+    from .comparison import flow_of, simulations_of
+    from .simulation import NotFinite
     from .viewer.recorder import Recorder, record
 
     output, recorder = scene.output, None
-    shape = " x ".join(map(str, scene.domain.shape))
-    _say(f"{scene.name}, {shape} cells on {arch}, {output.frames} frames of {output.width} x {output.height}.")
+    _say(f"{scene.name}, {_cells(scene)} on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
-        simulation = _build(Simulation, scene, arch)
-        if simulation.pressure_solver.sentence:
-            _say(simulation.pressure_solver.sentence)
+        flow = _build(flow_of, scene, arch)
+        for sentence in dict.fromkeys(each.pressure_solver.sentence for each in simulations_of(flow).values()):
+            if sentence:
+                _say(sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
-        numbers = record(simulation, recorder)
+        numbers = record(flow, recorder)
     except NotFinite as error:
         _show(recorder.written if recorder else [])
         _stop(str(error), status=1)

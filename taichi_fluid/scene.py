@@ -402,6 +402,11 @@ class Look(_Config):
         description="lit smoke, a colour-mapped plane, smoke as a stack of sheets, arrows of the velocity on a plane, "
         "or points that drift with the flow",
     )
+    compare: bool = Field(
+        False,
+        description="run and show the staggered grid on the left and the collocated one on the right, with the "
+        "divergence that each leaves",
+    )
     extinction: float = _quantity(40.0, "1/m", "opacity of one unit of smoke", slider=(0, 100), ge=0, le=1e5)
     incandescence: float = _quantity(
         0.0, "1/m", "opacity of gas that is hot enough to glow", slider=(0, 100), ge=0, le=1e5
@@ -521,6 +526,8 @@ class Scene(_Config):
     def _check(self):
         if self.solids and self.domain.grid == "collocated":
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the 'staggered' grid")
+        if self.solids and self.look.compare:
+            raise ValueError("look.compare is true, which shows the collocated grid too, and that holds no solids")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
             raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")
@@ -748,7 +755,7 @@ def preset(name: str) -> Scene:
 
 
 def bytes_needed(scene: Scene) -> int:
-    """Device memory that a simulation of the scene takes, in bytes; an estimate from above."""
+    """Device memory that the scene takes, simulated on one grid or on both, in bytes; an estimate from above."""
     padded = math.prod(n + 2 for n in scene.domain.shape)
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
@@ -764,4 +771,6 @@ def bytes_needed(scene: Scene) -> int:
     if scene.look.view == "tracers":
         words += 8 * scene.look.tracers / padded
     picture = 3 * scene.output.width * scene.output.height
-    return int(4 * (words * padded + picture)) + 2**20  # the rest: partial sums, scalars of the solvers
+    grids = 2 if scene.look.compare else 1
+    # The picture, and with two grids its halves; the rest: partial sums, scalars of the solvers.
+    return grids * (int(4 * (words * padded + picture)) + 2**20)

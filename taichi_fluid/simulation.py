@@ -13,6 +13,7 @@ from .advection import Advection, Scheme, Trace
 from .boundary import SCALAR, Walls
 from .diagnostics import Diagnostics
 from .diffusion import Diffusion
+from .flow import Flow, Step
 from .grid import Grid
 from .mesh import read_triangles, sample_mesh
 from .pictures import QUANTITIES, PictureError, cell_amounts, checked_pixels, picture_bounds, require_touch
@@ -63,23 +64,7 @@ class PressureSolver(NamedTuple):
         return f"solver.pressure is {self.asked}, for which {self.used} stands in: {self.reason}."
 
 
-class Step(NamedTuple):
-    """What a step says of itself.
-
-    Attributes:
-        dt: Seconds.
-        pressure: How the pressure solve ended.
-        stage_ms: Milliseconds of each stage by name, device work included; empty unless it was timed.
-        diffusion: How each implicit diffusion ended.
-    """
-
-    dt: float
-    pressure: SolveResult | None
-    stage_ms: dict[str, float]
-    diffusion: tuple[SolveResult, ...] = ()
-
-
-class Simulation:
+class Simulation(Flow):
     """A flow that runs: the arrays of a scene and the ordered stages that make up a step.
 
     ``stages`` is an ordinary list: a caller inserts its own ``Stage`` between two of them. Its function may read and
@@ -519,44 +504,6 @@ class Simulation:
             speed = max(speed, max(solver.cfl, 1.0) * self.solids.fastest)
         return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
-    def step(self, dt: float | None = None, timed: bool = False) -> Step:
-        """Advance by one step.
-
-        Args:
-            dt: Seconds; left out, ``stable_dt`` chooses.
-            timed: Measure each stage, waiting for the device after it.
-
-        Raises:
-            NotFinite: if a quantity is NaN or infinite when the step begins.
-            RuntimeError: if Taichi was re-initialised since this simulation was built.
-        """
-        return _finished(self.stepping(dt, timed))
-
-    def stepping(
-        self, dt: float | None = None, timed: bool = False, longest: float = math.inf
-    ) -> Generator[None, None, Step]:
-        """Make one step a part at a time: yields after each, and returns what ``step`` does.
-
-        A part is a stage, or what a stage does up to where it yields. ``time`` and ``steps`` change when all are done.
-        A step that is not carried to its end leaves some quantities moved on and others not: ``reset`` then, or finish
-        it; no other step may begin in its middle.
-
-        Args:
-            dt: As of ``step``.
-            timed: Measure each stage, waiting for the device after each part; the caller's time in between is not
-                counted.
-            longest: Seconds that a dt which is left out, here and in the scene's solver, does not exceed.
-
-        Raises:
-            ValueError: when the first part is asked for, as ``step`` does; so NotFinite and RuntimeError.
-        """
-        speed = self.check()
-        if dt is None:
-            dt = self.stable_dt(speed) if self._scene.solver.dt else min(self.stable_dt(speed), longest)
-        if not (math.isfinite(dt) and dt > 0):
-            raise ValueError(f"dt is {dt}; it must be a positive number of seconds")
-        return (yield from self._run_stages(dt, timed))
-
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         stage_ms = {}
         self._pressure_result, self._diffusion_results = None, []
@@ -580,28 +527,6 @@ class Simulation:
         if isinstance(parts, Generator):
             yield from parts
         yield
-
-    def advance(self, duration: float, timed: bool = False) -> list[Step]:
-        """Advance by ``duration`` seconds and land on it.
-
-        Steps are as many as stability asks for, all but equal; with a fixed ``solver.dt`` whole ones and a shorter last.
-
-        Raises:
-            ValueError: if the duration is not a number of seconds from 0 up.
-            NotFinite: as ``step`` does.
-        """
-        if not (math.isfinite(duration) and duration >= 0):
-            raise ValueError(f"duration is {duration}; it must be a number of seconds, 0 or more")
-        done, steps = 0.0, []
-        while done < duration * (1 - 1e-9):
-            remaining, stable = duration - done, self.stable_dt(self.check())
-            if self._scene.solver.dt is not None:
-                dt = min(stable, remaining)
-            else:
-                dt = remaining / max(math.ceil(remaining / stable * (1 - 1e-9)), 1)
-            steps.append(_finished(self._run_stages(dt, timed)))
-            done += steps[-1].dt
-        return steps
 
     def to_numpy(self, name: str) -> np.ndarray:
         """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` where it lies, ``(dim, *shape)``.
@@ -636,15 +561,6 @@ _COLLOCATED_STEP = (
     Stage("project again", Simulation._project),
     Stage("carry", Simulation._carry),
 )
-
-
-def _finished(step: Generator[None, None, Step]) -> Step:
-    """Make all that is left of a step."""
-    while True:
-        try:
-            next(step)
-        except StopIteration as end:
-            return end.value
 
 
 def _numbers(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:

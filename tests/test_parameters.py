@@ -16,6 +16,9 @@ FORBIDDEN = {
     ("jets", "look.view", "arrows"): "look.quantity",
     ("karman", "look.view", "slice"): "look.quantity",
     ("karman", "look.view", "arrows"): "look.quantity",
+    # The collocated grid, alone or beside the other, where solids stand.
+    **{(name, "domain.grid", "collocated"): "domain.grid" for name in preset_names() if preset(name).solids},
+    **{(name, "look.compare", True): "look.compare" for name in preset_names() if preset(name).solids},
 }
 PRESETS = pytest.mark.parametrize("name", preset_names())
 

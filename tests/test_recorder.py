@@ -11,8 +11,10 @@ import pytest
 from rich.console import Console
 
 from taichi_fluid._ti import ti
+from taichi_fluid.comparison import flow_of, left_in
 from taichi_fluid.io.outputs import Outputs
 from taichi_fluid.render.renderer import Renderer
+from taichi_fluid.render.side_by_side import pictures_of
 from taichi_fluid.scene import Scene, bytes_needed, preset
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.viewer.recorder import Recorder, record
@@ -168,7 +170,7 @@ def test_what_breaks_before_the_first_picture_leaves_nothing(tmp_path, monkeypat
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("taichi_fluid.viewer.recorder.Renderer", fail)
+    monkeypatch.setattr("taichi_fluid.viewer.recorder.pictures_of", fail)
     with pytest.raises(error):
         run(tiny(), tmp_path / "a.mp4")
     assert os.listdir(tmp_path) == []
@@ -191,6 +193,36 @@ def test_numbers_of_a_run_are_those_of_its_steps(tmp_path):
     scale = simulation.grid.dx / simulation.diagnostics.largest_magnitude(velocity)
     assert numbers["divergence"]["max"] == pytest.approx(simulation.diagnostics.divergence(velocity).max * scale)
     assert numbers["ms_per_step"] >= max(numbers["stages"].values())
+
+
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_a_recording_of_both_grids_shows_each_in_its_half(tmp_path, grid):
+    changes = {"look.compare": True, "domain.grid": grid, "output.width": 401, "output.height": 200}
+    scene = tiny(frames=4, **changes)
+    flow = flow_of(scene)
+    numbers = record(flow, recorder_of(scene, tmp_path / "frames"), silent())
+    seen = pictures_in(tmp_path / "frames" / "frame_00003.png")[0]
+    assert seen.shape == (200, 401, 3)
+    # 199 pixels each, and 3 between them.
+    for side, place in [("staggered", slice(0, 199)), ("collocated", slice(202, 401))]:
+        alone = tiny(frames=4, **{**changes, "look.compare": False, "domain.grid": side, "output.width": 199})
+        simulation = Simulation(alone)
+        for step in range(flow.own.steps):
+            simulation.step(dt=flow.own.time / flow.own.steps)
+            assert step < 100
+        # The upper half has the label, the lower one the flow of that grid, to the bit where both steps are equally long.
+        picture = Renderer(simulation).render()
+        assert np.abs(seen[100:, place].astype(int) - picture[100:]).max() <= 1
+        assert (seen[:60, place] == 245).any(), "letters, of which the flow has none"
+        left = left_in(simulation)
+        assert numbers["grids"][side]["divergence"]["max"] == pytest.approx(left.part, rel=0.01)
+        assert numbers["grids"][side]["smoke_mass"] == pytest.approx(
+            simulation.diagnostics.integral(simulation.state.carried["smoke"].current), rel=1e-4
+        )
+    assert (seen[:, 199:202] == seen[0, 199]).all()
+    assert list(numbers["stages"]) == ["staggered", "collocated"]
+    assert numbers["divergence"] == numbers["grids"][grid]["divergence"]
+    assert "grids" not in run(tiny(), tmp_path / "one")[0]
 
 
 def test_a_stage_of_ones_own_is_timed_with_the_others(tmp_path):
@@ -217,6 +249,8 @@ def test_a_box_at_rest_has_numbers_too(tmp_path):
         ("plume2d", {"domain.resolution": 200}),
         ("plume2d", {"domain.resolution": 200, "fluid.smoke_diffusion": 1e-3}),
         ("plume", {"output.width": 1024, "output.height": 1024}),
+        ("plume", {"look.compare": True}),
+        ("plume2d", {"look.compare": True, "output.width": 512, "output.height": 512}),
     ],
     ids=str,
 )
@@ -228,9 +262,9 @@ def test_memory_is_estimated_from_above(monkeypatch, name, changes):
     monkeypatch.setattr(
         ti, "ndarray", lambda dtype, shape, **more: taken.append(np.prod(shape)) or make(dtype, shape, **more)
     )
-    simulation = Simulation(scene)
-    renderer = Renderer(simulation)
-    simulation.step(0.01)
-    renderer.render()
+    flow = flow_of(scene)
+    pictures = pictures_of(flow)
+    flow.step(0.01)
+    pictures.render()
     assert 4 * sum(taken) <= bytes_needed(scene)
     assert 4 * sum(taken) > 0.5 * bytes_needed(scene), "an estimate, no exaggeration"

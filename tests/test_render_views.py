@@ -178,7 +178,7 @@ def test_signed_quantities_have_zero_in_the_middle(dim, quantity, even):
     simulation = a_flow(dim, solid=False, view="slice", quantity=quantity, colour_map="gray", legend=False)
     renderer = Renderer(simulation)
     renderer.prepare()
-    low, high = renderer._view(simulation.scene.look)._measure(simulation.scene.look)
+    low, high = renderer._view(simulation.scene.look).measure(simulation.scene.look)
     assert high > 0
     assert (low == -high) == even
     assert low >= 0 or even

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from scenes_for_tests import burner, plume, scene
 
+from taichi_fluid.comparison import Comparison, left_in
 from taichi_fluid.io.video import LiveVideo
 from taichi_fluid.scene import Scene, SceneError, preset
 from taichi_fluid.simulation import Simulation, Stage
+from taichi_fluid.solids import Solid
 from taichi_fluid.viewer import session as session_module
 from taichi_fluid.viewer.session import COARSEST, LONGEST_DEBT, SHORTEST_STEP, Session
 
@@ -657,6 +659,269 @@ def test_a_grid_that_does_not_fit_is_a_sentence(opened, monkeypatch):
     session.finer()()
     assert session.simulation is before
     assert "80 GiB" in session.message
+
+
+# Grids, and both side by side
+
+
+@pytest.fixture(params=["staggered", "collocated"])
+def grid(request) -> str:
+    """The scene's own grid."""
+    return request.param
+
+
+def settle(session: Session) -> None:
+    """Pause, and finish the step that has begun."""
+    if not session.paused:
+        session.pause()
+    while session.stepping:
+        session.advance(LITTLE, 0.0)
+
+
+BALL = {"shape": "sphere", "center": [0.5, 0.8], "radius": 0.1}
+
+
+def test_the_other_grid_goes_on_with_the_flow(opened, dim, grid):
+    other = {"staggered": "collocated", "collocated": "staggered"}[grid]
+    session = opened(flow(dim, **{"domain.grid": grid, "fluid.viscosity": 1e-4}))
+    make_steps(session, 8)
+    session.set({"camera.azimuth": 77.0, "sources.0.smoke": 4.0})
+    begin_step(session)
+    session.pause()
+    before = session.simulation
+    assert session.set({"domain.grid": other})
+    after = session.simulation
+    assert after is not before and after.grid.collocated == (other == "collocated")
+    assert (after.time, after.steps) == (before.time, before.steps) and after.time > 0
+    assert session.paused and session.message == "" and session.scene.sources[0].smoke == 4.0
+    for name in ("smoke", "temperature"):
+        np.testing.assert_array_equal(after.to_numpy(name), before.to_numpy(name))
+    # A mean over two places, of a velocity that is a few cells wide: peaks lose less than half.
+    fastest = [np.abs(s.to_numpy("velocity")).max() for s in (before, after)]
+    assert 0.5 * fastest[0] < fastest[1] < 1.1 * fastest[0]
+    assert session.draw()
+    session.pause()
+    make_steps(session, 2)
+    session.reset_view()
+    assert session.scene.camera == flow(dim).camera, "the first view is that of the start"
+
+
+def test_another_grid_is_refused_where_solids_stand(opened):
+    session = opened(flow(2, solids=[BALL]))
+    make_steps(session, 1)
+    before, scene = session.simulation, session.scene
+    assert not session.set({"domain.grid": "collocated"})
+    assert "domain.grid is 'collocated', which holds no solids" in session.message and session.alarm
+    assert not session.set({"look.compare": True})
+    assert session.message == "look.compare is true, which shows the collocated grid too, and that holds no solids."
+    session.compare()()
+    assert "look.compare" in session.message
+    assert session.simulation is before and session.scene is scene
+    make_steps(session, 1)
+
+
+@pytest.mark.parametrize("changes", [{"domain.grid": "collocated"}, {"look.compare": True}])
+def test_ones_own_solids_refuse_the_other_grid_too(opened, changes):
+    def build(scene):
+        return Simulation(scene, solids=[Solid("sphere", (0.5, 0.8), (), 0.1)])
+
+    session = opened(flow(2), build=build)
+    make_steps(session, 1)
+    before = session.simulation
+    assert not session.set(changes)
+    assert "holds no solids" in session.message and "\n" not in session.message
+    assert session.simulation is before and not session.scene.look.compare
+    make_steps(session, 1)
+
+
+def test_after_nan_another_grid_starts_anew(opened):
+    session = opened(flow(2))
+    make_steps(session, 2)
+    spoil(session.simulation)
+    session.advance(AMPLE, FRAME)
+    assert session.failed
+    assert session.set({"domain.grid": "collocated"})
+    assert not session.failed and session.simulation.time == 0.0
+    make_steps(session, 2)
+    assert np.isfinite(session.simulation.to_numpy("velocity")).all()
+
+
+def test_both_grids_begin_from_the_flow_as_it_is(opened, dim, grid):
+    session = opened(flow(dim, **{"domain.grid": grid}), size=(320, 200))
+    make_steps(session, 6)
+    begin_step(session)
+    own = session.simulation
+    begin = session.compare()
+    assert "other grid" in session.message and session.flow is own
+    begin()
+    assert isinstance(session.flow, Comparison)
+    assert session.simulation is own and not session.stepping and session.message == ""
+    assert list(session.flow.simulations) == ["staggered", "collocated"], "from left to right"
+    other = session.flow.other
+    assert other.grid.collocated != own.grid.collocated
+    assert (other.time, other.steps) == (own.time, own.steps)
+    np.testing.assert_array_equal(other.to_numpy("smoke"), own.to_numpy("smoke"))
+    make_steps(session, 3)
+    settle(session)
+    assert (other.time, other.steps) == (own.time, own.steps), "the same steps"
+    lefts = {name: left_in(simulation) for name, simulation in session.flow.simulations.items()}
+    assert lefts["staggered"].max < 0.01 * lefts["collocated"].max
+    session.draw()
+    both = session.picture()
+    assert both.shape == (200, 320, 3)
+    # 159 pixels each.
+    assert (both[:, :159] != both[:, 161:]).any(axis=-1).mean() > 0.001, "each its own"
+    session.compare()()
+    assert session.flow is session.simulation is own, "nothing is lost when it ends"
+    assert session.draw() and session.picture().shape == (200, 320, 3)
+    session.pause()
+    make_steps(session, 1)
+
+
+def test_in_a_comparison_each_flow_is_what_it_is_alone(opened, dim, grid):
+    """With the same dt."""
+    scene = flow(dim, **{"domain.grid": grid, "solver.dt": 0.02})
+    session = opened(scene.with_values({"look.compare": True}))
+    make_steps(session, 4)
+    settle(session)
+    for name, simulation in session.flow.simulations.items():
+        alone = Simulation(scene.with_values({"domain.grid": name}))
+        for _ in range(session.simulation.steps):
+            alone.step()
+        assert_same(alone, simulation)
+
+
+def test_both_take_the_dt_of_the_faster_one(opened):
+    session = opened(flow(2, **{"look.compare": True, "live.pace": 4.0}))
+    make_steps(session, 4)
+    settle(session)
+    own, other = session.flow.own, session.flow.other
+    velocity = other.state.velocity.current
+    velocity.from_numpy(100 * velocity.to_numpy())
+    fast = other.check()
+    assert fast > 10 * own.check()
+    session.step_once()
+    session._debt = 1.0
+    session.advance(AMPLE, 0.0)
+    expected = own.scene.solver.cfl * own.grid.dx / fast
+    assert session._steps[-1].dt == pytest.approx(expected)
+    assert own.time == other.time
+
+
+def test_strokes_values_clear_and_reset_reach_both(opened, dim):
+    session = opened(flow(dim, **{"look.compare": True, "sources.0.smoke": 1e-6, "sources.0.temperature": 0.0}))
+    session.pause()
+    session.stroke(np.full(dim, 0.4), np.full(dim, 0.6), 0.1)
+    session.advance(LITTLE, 0.0)
+    own, other = session.flow.own, session.flow.other
+    assert own.to_numpy("smoke").max() > 0.5
+    np.testing.assert_array_equal(own.to_numpy("smoke"), other.to_numpy("smoke"))
+    # Of 0.2 m in 0.1 s along each axis no more than one box edge a second: on faces and at centres the same.
+    speeds = [np.abs(simulation.to_numpy("velocity")).max() for simulation in (own, other)]
+    assert speeds[0] == pytest.approx(speeds[1]) and speeds[0] > 0.5
+    assert session.set({"fluid.cooling": 2.0, "solver.pressure": "cg"})
+    for simulation in (own, other):
+        assert simulation.scene.fluid.cooling == 2.0 and simulation.scene.solver.pressure == "cg"
+    assert not session.set({"fluid.cooling": -2.0})
+    session.clear()
+    assert all(simulation.to_numpy("smoke").max() == 0 for simulation in (own, other))
+    session.pause()
+    make_steps(session, 2)
+    session.reset()
+    for simulation in (own, other):
+        assert (simulation.time, simulation.steps) == (0.0, 0)
+        assert np.abs(simulation.to_numpy("velocity")).max() == 0
+    make_steps(session, 1)
+    settle(session)
+    session.step_once()
+    session.advance(AMPLE, 0.0)
+    assert own.steps == other.steps == session.simulation.steps
+
+
+def test_in_a_comparison_the_grids_change_places_and_cells(opened):
+    session = opened(flow(2, **{"look.compare": True}))
+    make_steps(session, 4)
+    settle(session)
+    own, other = session.flow.own, session.flow.other
+    assert session.set({"domain.grid": "collocated"})
+    assert (session.flow.own, session.flow.other) == (other, own), "nothing is resampled"
+    assert session.scene.domain.grid == "collocated" and list(session.flow.simulations.values()) == [own, other]
+    smoke = {name: simulation.to_numpy("smoke").mean() for name, simulation in session.flow.simulations.items()}
+    session.finer()()
+    assert session.scene.domain.resolution == 40
+    for name, simulation in session.flow.simulations.items():
+        assert simulation.scene.domain.resolution == 40 and simulation.time == own.time
+        # Linear interpolation of a blob that is a few cells wide.
+        assert simulation.to_numpy("smoke").mean() == pytest.approx(smoke[name], rel=0.06)
+    session.compare()()
+    assert session.simulation.grid.collocated and session.simulation.time == own.time
+    session.pause()
+    make_steps(session, 1)
+
+
+def test_a_comparison_that_turns_nan_says_on_which_grid(opened):
+    session = opened(flow(2, **{"look.compare": True}))
+    make_steps(session, 2)
+    settle(session)
+    spoil(session.flow.other)
+    session.pause()
+    session.advance(AMPLE, FRAME)
+    session.draw()
+    assert session.failed and "on the collocated grid velocity is not finite" in session.message
+    session.reset()
+    make_steps(session, 2)
+    assert all(np.isfinite(values).all() for values in values_of(session.flow.other).values())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of device memory"), MemoryError()])
+def test_a_comparison_without_room_leaves_the_flow_that_runs(opened, error):
+    def build(scene):
+        if scene.domain.grid == "collocated":
+            raise error
+        return Simulation(scene)
+
+    session = opened(flow(2), build=build)
+    make_steps(session, 2)
+    before = session.flow
+    assert not session.set({"look.compare": True})
+    assert session.flow is before and not session.scene.look.compare and session.alarm
+    assert str(error) in session.message
+    make_steps(session, 1)
+
+
+def test_a_saved_comparison_is_one_again(opened, tmp_path):
+    session = opened(flow(2, **{"look.compare": True}))
+    session.save_scene()
+    again = opened(Scene.load(tmp_path / "test_001.toml"))
+    assert isinstance(again.flow, Comparison)
+    make_steps(again, 1)
+
+
+def test_the_health_of_both_grids(opened):
+    session = opened(flow(2, **{"look.compare": True}))
+    make_steps(session, 4)
+    settle(session)
+    health = session.health()
+    assert list(health.stage_ms) == list(health.left) == ["staggered", "collocated"]
+    assert health.step_ms == pytest.approx(sum(health.stage_ms.values())) and min(health.stage_ms.values()) > 0
+    for name, simulation in session.flow.simulations.items():
+        assert health.left[name] == left_in(simulation)
+    assert health.divergence == health.left["staggered"].max
+
+
+@pytest.mark.parametrize("detail", [1.0, 0.5])
+def test_labels_are_sharp_whatever_the_detail(opened, dim, detail):
+    session = opened(flow(dim, **{"look.compare": True}), size=(500, 320))
+    make_steps(session, 3)
+    settle(session)
+    session.detail = detail
+    session.draw()
+    seen = session.picture()
+    for half in (seen[:100, :249], seen[:100, 251:]):
+        ink = (half == 245).all(axis=-1)
+        # Four lines of some ten letters, of which each sets a dozen of its 35 pixels, four times as large.
+        assert 1000 < ink.sum() < 6000
+    assert (seen[:, 249:251] == seen[0, 249]).all(), "a line between"
 
 
 # Pictures

@@ -225,6 +225,45 @@ def test_finer_and_coarser_keep_time_and_smoke(flat, do):
     flat.press("space", lambda state: state["steps"] > steps + 2 and not state["failed"])
 
 
+def test_both_grids_side_by_side(flat, do):
+    """By a click or a key: two halves, each with its label; a drag stays in the half that it began in."""
+    running(flat, 0.5)
+    flat.pause()
+    at, alone = flat.state["time"], flat.array("smoke")
+    do(flat, "b", "compare", lambda state: state["scene"]["look"]["compare"])
+    assert flat.state["time"] == at and same([flat.array("smoke"), flat.array("smoke of other")], [alone, alone])
+    flat.press("space", lambda state: state["time"] > at + 0.5)
+    flat.pause()
+    flat.still()
+    seen, half = flat.view(), flat.state["pane_width"]
+    left, width = flat.state["viewport"]
+    assert half == (width - 2) // 2
+    for pane in (seen[:, :half], seen[:, width - half :]):
+        assert (pane[:120] >= 244).all(axis=-1).sum() > 500, "letters"
+        assert len(np.unique(pane[300:].reshape(-1, 3), axis=0)) > 100, "and a plume"
+    between = seen[:, half : width - half].astype(int)
+    assert np.abs(between - between[0, 0]).max() <= BYTE, "a line between"
+    assert differing(seen[300:, :half], seen[300:, width - half :]) > 0.001, "each has its own"
+    assert any("collocated" in name for name in flat.state["places"]), "the panel names both"
+    # From the right half, beyond whose left edge the pointer goes: nothing jumps across the box.
+    flat.press("r", lambda state: state["steps"] == 0)
+    flat.still()
+    height = flat.state["height"]
+    column = width - half
+    flat.drag((left + column + 0.5 * half, 0.4 * height), (left + column - 40, 0.4 * height))
+    smoke = flat.array("smoke")
+    np.testing.assert_array_equal(smoke, flat.array("smoke of other"))
+    # The box of 1.5 m x 2 m is as wide as the half.
+    dx, middle = 2.0 / 24, np.array([0.75, 1.0 + (0.5 - 0.4) * height / half * 1.5])
+    i, j = (middle // dx).astype(int)
+    assert smoke[i, j] > 0.9, "at the pointer"
+    assert smoke[i + 4 :].max() == 0, "and not to the right of it"
+    do(flat, "b", "compare", lambda state: not state["scene"]["look"]["compare"])
+    np.testing.assert_array_equal(flat.array("smoke"), smoke)
+    flat.still()
+    assert flat.state["pane_width"] == width
+
+
 def test_a_recording_lasts_as_long_as_it_took_and_plays(flat, do):
     asked = time.monotonic()
     do(flat, "o", "record", lambda state: state["recording"])

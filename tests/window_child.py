@@ -3,8 +3,9 @@
     python window_child.py ARCH PRESET FOLDER [KEY=VALUE …]
 
 After each frame a line tells where the widgets are and how the session stands. A line on standard input is a request:
-``array NAME`` writes a quantity to a file, ``picture`` what was drawn last, ``nan`` spoils the velocity, ``begin`` puts
-everything but the places of the panels back to the start, ``quit`` closes the window.
+``array NAME`` writes a quantity to a file (``NAME of other``: of the other grid), ``picture`` what was drawn last,
+``nan`` spoils the velocity, ``begin`` puts everything but the places of the panels back to the start, ``quit`` closes
+the window.
 """
 
 import json
@@ -34,7 +35,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
     def begin() -> None:
         if session.video is not None:
             session.record()
-        if session.scene.domain != scene.domain:
+        if session.scene.domain != scene.domain or session.scene.look.compare:
             session._replace(scene)
         session.simulation.scene = scene
         session.reset()
@@ -46,8 +47,8 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
         what, _, argument = request.partition(" ")
         simulation = session.simulation
         if what == "array":
-            path = f"{folder}/{argument}.npy"
-            np.save(path, simulation.to_numpy(argument))
+            path, (quantity, _, where) = f"{folder}/{argument}.npy", argument.partition(" of ")
+            np.save(path, (session.flow.other if where else simulation).to_numpy(quantity))
         elif what == "picture":
             np.save(f"{folder}/picture.npy", session.picture())
         elif what == "nan":
@@ -88,6 +89,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
                     "stepping": session.stepping,
                     "pictures": session.pictures,
                     "size": session.size,
+                    "pane_width": session.pane_width(window.viewport[1]),
                     "detail": session.detail,
                     "scene": session.scene.model_dump(mode="json"),
                     "answered": answered,

@@ -5,17 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._ti import ti
-from ..kernels import Array, kernel_family, loop_shape
 from . import colour_maps, font
 from .image import Image
+from .overlay import Overlay, paper, write
 
 SMALLEST = 160
 """Pictures that are narrower or lower than this, in pixels, have no legend."""
 UNITS = {"temperature": "K", "speed": "m/s", "vorticity": "1/s", "divergence": "1/s", "pressure": "Pa"}
 """Unit of each quantity; one that is not here is a plain number."""
-_PAPER, _INK = 0.04, (0.96, 0.96, 0.96)
-_PAPER_OPACITY = 0.6
 
 
 class Layout(NamedTuple):
@@ -73,33 +70,11 @@ def layout(width: int, height: int, lines: list[str]) -> Layout | None:
     return Layout(scale, (left, top, panel_width, panel_height), bar, numbers, bar[0] + bar_width + gap)
 
 
-@ti.func
-def _blend_pixel(x, y, image: ti.template(), panel: ti.template(), panel_width, left, top, width):
-    pixel = (top + y) * width + left + x
-    at = 4 * (y * panel_width + x)
-    for channel in ti.static(range(3)):
-        before = image[3 * pixel + channel]
-        image[3 * pixel + channel] = before + panel[at + 3] * (panel[at + channel] - before)
-
-
-@kernel_family
-def legend_kernels(loops):
-    each_pixel = loops.each_pixel
-
-    @ti.kernel
-    def blend_panel(
-        image: Array, panel: Array, panel_width: ti.i32, panel_height: ti.i32, left: ti.i32, top: ti.i32, width: ti.i32
-    ):
-        each_pixel(panel_width, panel_height, _blend_pixel, (image, panel, panel_width, left, top, width))
-
-    return {"blend_panel": blend_panel}
-
-
 class Legend:
-    """Draws legends; keeps the last one on the device, and draws it anew only when it changes."""
+    """Draws legends; keeps the last one on the device, and paints it anew only when it changes."""
 
     def __init__(self):
-        self._panel = self._shown = None
+        self._overlay = Overlay()
 
     def draw(
         self, image: Image, quantity: str, limits: tuple[float, float], colour_map: str, shade: float = 1.0
@@ -121,34 +96,22 @@ class Legend:
         place = layout(image.width, image.height, lines)
         if place is None:
             return
-        shown = (lines, place, colour_map, shade)
-        if shown != self._shown:
-            self._upload(_paint(place, lines, shade * colour_maps.table(colour_map)))
-            self._shown = shown
-        left, top, width, height = place.panel
-        kernels = legend_kernels(loop_shape(2))
-        kernels.blend_panel(image.array, self._panel, width, height, left, top, image.width)
-
-    def _upload(self, panel: np.ndarray) -> None:
-        if self._panel is None or self._panel.shape[0] < panel.size:
-            ti.sync()  # an array in use is never freed on Vulkan
-            self._panel = ti.ndarray(ti.f32, 2 * panel.size)
-        values = np.zeros(self._panel.shape[0], dtype=np.float32)
-        values[: panel.size] = panel.reshape(-1)
-        self._panel.from_numpy(values)
+        left, top, *_ = place.panel
+        self._overlay.draw(
+            image, left, top, (*lines, place, colour_map, shade),
+            lambda: _paint(place, lines, shade * colour_maps.table(colour_map)),
+        )  # fmt: skip
 
 
 def _paint(place: Layout, lines: list[str], table: np.ndarray) -> np.ndarray:
     """The panel as red, green, blue and opacity, ``(height, width, 4)``."""
     left, top, width, height = place.panel
-    panel = np.full((height, width, 4), (_PAPER, _PAPER, _PAPER, _PAPER_OPACITY), dtype=np.float32)
+    panel = paper(width, height)
     x, y, bar_width, bar_height = place.bar
     rows = np.round(np.linspace(len(table) - 1, 0, bar_height)).astype(int)
     panel[y - top : y - top + bar_height, x - left : x - left + bar_width, :3] = table[rows, None]
     panel[y - top : y - top + bar_height, x - left : x - left + bar_width, 3] = 1.0
     places = [(x, y - 3 * place.scale - font.HEIGHT * place.scale), *((place.left, line) for line in place.numbers)]
     for text, (at_x, at_y) in zip(lines, places, strict=True):
-        mask = font.text_mask(text, place.scale)
-        part = panel[at_y - top : at_y - top + mask.shape[0], at_x - left : at_x - left + mask.shape[1]]
-        part[mask] = (*_INK, 1.0)
+        write(panel, text, at_x - left, at_y - top, place.scale)
     return panel

@@ -1,14 +1,68 @@
 """From a simulation to a picture, as its scene's look and camera ask for."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from ..scene import Look
 from ..simulation import Simulation
+from .enlarge import enlarge
 from .image import Image
+from .ranges import Smoothed
 from .views import VIEWS, Parts
 
 
-class Renderer:
+class Pictures(ABC):
+    """What makes pictures in two halves, ``prepare`` and ``draw``: a ``Renderer``, or a ``SideBySide`` of two.
+
+    Attributes:
+        image: The picture on the device.
+    """
+
+    image: Image
+
+    @abstractmethod
+    def resize(self, width: int, height: int) -> None:
+        """Another picture size in pixels, from the next ``draw`` on; cheap, and memory only ever grows."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Copy what the next pictures show out of the simulation's state, as it is now."""
+
+    @abstractmethod
+    def prepared_for(self, look: Look) -> bool:
+        """Whether ``draw`` could show this look without reading the simulation's state.
+
+        Another view or quantity, and colours, light and opacity of smoke, need another ``prepare``.
+        """
+
+    @abstractmethod
+    def draw_image(self, finished: bool = True) -> None:
+        """Draw what was prepared, on the device: into ``image``, or else what ``enlarge_into`` goes on from.
+
+        If that is not what the scene's look asks for by now (see ``prepared_for``), it is prepared first, from the
+        state as it is then: a caller that draws in the midst of a step asks before.
+        """
+
+    @abstractmethod
+    def enlarge_into(self, image: Image) -> None:
+        """Fill a larger image with what was drawn unfinished, and lay over it what should be sharp in it.
+
+        These are tracers, legends and labels.
+        """
+
+    def draw(self) -> np.ndarray:
+        """Draw what was prepared; ``(height, width, 3)`` bytes, the first row on top. See ``draw_image``."""
+        self.draw_image()
+        return self.image.to_numpy()
+
+    def render(self) -> np.ndarray:
+        """Draw the present state; ``(height, width, 3)`` bytes, the first row on top."""
+        self.prepare()
+        return self.draw()
+
+
+class Renderer(Pictures):
     """Draws one simulation; what it shows follows the simulation's scene at every call.
 
     A picture is made in two halves. ``prepare`` copies what the view shows out of the simulation; ``draw`` makes a
@@ -22,13 +76,17 @@ class Renderer:
     Args:
         simulation: What to draw.
         width, height: Of the picture, in pixels; left out, as the scene's output has them.
+        spans: What colours and arrows span; the same mapping given to several makes them mean the same in all.
     """
 
-    def __init__(self, simulation: Simulation, width: int | None = None, height: int | None = None):
+    def __init__(
+        self, simulation: Simulation, width: int | None = None, height: int | None = None,
+        spans: dict[str, Smoothed] | None = None,
+    ):  # fmt: skip
         self.simulation = simulation
         output = simulation.scene.output
         self.image = Image(width or output.width, height or output.height)
-        self._parts = Parts(simulation)
+        self._parts = Parts(simulation, spans)
         self._views = {}
         self._prepared = None
 
@@ -41,34 +99,27 @@ class Renderer:
         return (look.view, self._view(look).needs(look))
 
     def resize(self, width: int, height: int) -> None:
-        """Another picture size in pixels, from the next ``draw`` on; cheap, and memory only ever grows."""
+        """Another picture size in pixels."""
         self.image.resize(width, height)
 
     def prepare(self) -> None:
-        """Copy what the next pictures show out of the simulation's state, as it is now."""
+        """Copy what the next pictures show."""
         self.simulation.grid.require_runtime()
         look = self.simulation.scene.look
         self._view(look).prepare(look)
         self._prepared = self._needs(look)
 
     def prepared_for(self, look: Look) -> bool:
-        """Whether ``draw`` could show this look without reading the simulation's state.
-
-        Another view or quantity, and colours, light and opacity of smoke, need another ``prepare``.
-        """
+        """Whether ``draw`` could show this look."""
         return self._prepared == self._needs(look)
 
-    def draw(self) -> np.ndarray:
-        """Draw what was prepared; ``(height, width, 3)`` bytes, the first row on top. See ``draw_image``."""
-        self.draw_image()
-        return self.image.to_numpy()
+    def measure(self) -> None:
+        """Find what the colours and arrows of the next picture span; ``draw_image`` does so by itself."""
+        look = self.simulation.scene.look
+        self._view(look).measure(look)
 
     def draw_image(self, finished: bool = True) -> None:
-        """Draw what was prepared into ``image``, on the device; else without what ``finish`` lays over it.
-
-        If that is not what the scene's look asks for by now (see ``prepared_for``), it is prepared first, from the
-        state as it is then: a caller that draws in the midst of a step asks before.
-        """
+        """Draw what was prepared into ``image``; else without what ``enlarge_into`` lays over it."""
         self.simulation.grid.require_runtime()
         look = self.simulation.scene.look
         if not self.prepared_for(look):
@@ -76,13 +127,9 @@ class Renderer:
         self._parts.begin()
         self._view(look).draw(look, self.image)
         if finished:
-            self.finish(self.image)
+            self._parts.finish(self.image)
 
-    def finish(self, image: Image) -> None:
-        """Lay over a larger copy of ``image`` what should be sharp in it: tracers and the legend."""
+    def enlarge_into(self, image: Image) -> None:
+        """Fill a larger image, with tracers and the legend."""
+        enlarge(self.image, image)
         self._parts.finish(image)
-
-    def render(self) -> np.ndarray:
-        """Draw the present state; ``(height, width, 3)`` bytes, the first row on top."""
-        self.prepare()
-        return self.draw()

@@ -54,13 +54,23 @@ def dye_kernels(loops):
 
 
 class Parts:
-    """What the views of one simulation share: arrays, each made when it is first needed, colour maps, the legend."""
+    """What the views of one simulation share: arrays, each made when it is first needed, colour maps, the legend.
 
-    def __init__(self, simulation: Simulation):
+    Args:
+        simulation: What they show.
+        spans: What colours and arrows span, by view; the same mapping given to several makes them mean the same.
+    """
+
+    def __init__(self, simulation: Simulation, spans: dict[str, Smoothed] | None = None):
         self.simulation = simulation
+        self._spans = {} if spans is None else spans
         self.tables, self._legend = Tables(), Legend()
         self._overlays: list[Callable[[Image], None]] = []
         self._optics = self._colours = self._values = self._ranges = None
+
+    def span(self, name: str) -> Smoothed:
+        """The values that the colours or arrows of a view span."""
+        return self._spans.setdefault(name, Smoothed())
 
     @property
     def optics(self) -> Optics:
@@ -195,6 +205,9 @@ class LitVolume:
         """Copy what is shown."""
         self.parts.prepare_smoke(look)
 
+    def measure(self, look: Look) -> None:
+        """Find what is spanned by colours that follow the values: there are none."""
+
     def draw(self, look: Look, image: Image) -> None:
         """Fill the picture."""
         self.parts.draw_smoke(look, image)
@@ -228,7 +241,7 @@ class Slice:
 
     def __init__(self, parts: Parts):
         self.parts = parts
-        self._smoothed, self._measured = Smoothed(), None
+        self._smoothed, self._measured = parts.span(type(self).__name__), None
 
     def needs(self, look: Look) -> tuple:
         """What of a look the preparation depends on."""
@@ -238,14 +251,14 @@ class Slice:
         """Copy what is shown."""
         self.parts.copy_quantity(self.parts.shown_quantity(look))
         self._measured = None
-        self._measure(look)
+        self.measure(look)
 
     def plane(self, look: Look) -> Plane:
         """The plane that a look asks for."""
         return plane_of(self.parts.simulation.grid, look.axis, look.position)
 
-    def _measure(self, look: Look) -> tuple[float, float]:
-        """Limits of the colours; those found by themselves follow the values once in each preparation."""
+    def measure(self, look: Look) -> tuple[float, float]:
+        """Find the limits of the colours; those found by themselves follow the values once in each preparation."""
         if look.limits is not None:
             return look.limits
         quantity, plane, dim = self.parts.shown_quantity(look), self.plane(look), self.parts.simulation.grid.dim
@@ -262,7 +275,7 @@ class Slice:
 
     def draw(self, look: Look, image: Image) -> None:
         """Fill the picture."""
-        parts, limits = self.parts, self._measure(look)
+        parts, limits = self.parts, self.measure(look)
         table, plane = parts.tables[look.colour_map], self.plane(look)
         render_slice(
             parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade
@@ -281,15 +294,20 @@ class Arrows(Slice):
 
     def __init__(self, parts: Parts):
         super().__init__(parts)
-        self._velocity, self._fastest, self._timed = None, Smoothed(), None
+        self._velocity, self._fastest, self._timed = None, parts.span("speed of arrows"), None
 
     def prepare(self, look: Look) -> None:
         """Copy what is shown."""
-        super().prepare(look)
         if self._velocity is None:
             self._velocity = self.parts.simulation.grid.velocity()
         self._velocity.copy_from(self.parts.simulation.state.velocity.current)
         self._timed = None
+        super().prepare(look)
+
+    def measure(self, look: Look) -> tuple[float, float]:
+        """Find the limits of the colours and the speed of the longest arrow."""
+        self._speed(look, self.plane(look))
+        return super().measure(look)
 
     def _speed(self, look: Look, plane: Plane) -> float:
         """Speed of the longest arrow, m/s."""
@@ -314,7 +332,7 @@ class TracerStreaks:
     def __init__(self, parts: Parts):
         self.parts = parts
         self.tracers: Tracers | None = None
-        self._smoothed, self._faint = Smoothed(), LitVolume(parts)
+        self._smoothed, self._faint = parts.span("speed of tracers"), LitVolume(parts)
 
     def needs(self, look: Look) -> tuple:
         """What of a look the preparation depends on."""
@@ -333,6 +351,9 @@ class TracerStreaks:
         fastest = fastest if math.isfinite(fastest) else 0.0
         self.tracers.advance(velocity, simulation.time, look.tracer_life, fastest)
         self._smoothed.update("speed", simulation.steps, 0.0, fastest)
+
+    def measure(self, look: Look) -> None:
+        """Find what the colours span: that is done, as no plane is chosen."""
 
     def draw(self, look: Look, image: Image) -> None:
         """Fill the picture."""

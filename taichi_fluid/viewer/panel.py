@@ -166,6 +166,8 @@ class Panel:
             actions.append(session.finer())
         if rows.button("coarser", "coarser grid  (G)"):
             actions.append(session.coarser())
+        if rows.button("compare", "one grid  (B)" if session.scene.look.compare else "both grids  (B)"):
+            actions.append(session.compare())
         look = {p.key: p for s in self._sections_now() if s.title == "look" for p in s.parameters}
         rows.text("VIEW  (V)", HIGHLIGHT)
         view = look["look.view"]
@@ -173,10 +175,12 @@ class Panel:
             mark = "> " if choice == view.value else "  "
             button(f"view {choice}", mark + choice, lambda c=choice: session.set(view.changed(c)))
         health = session.health()
-        for line in [*lines, *(_health_lines(health) if health else _before_the_first_step(session))]:
+        for line in lines:
             rows.text(line)
-        if session.message:
+        if session.message:  # before the numbers, which may reach below the window
             rows.text(session.message, WARNING if session.failed or session.alarm else HIGHLIGHT)
+        for line in _health_lines(health) if health else _before_the_first_step(session):
+            rows.text(line)
         return actions
 
 
@@ -234,13 +238,19 @@ def _before_the_first_step(session: Session) -> list[str]:
 def _health_lines(health: Health) -> list[str]:
     lines = [f"step {health.step_ms:7.1f} ms"]
     lines += [f"  {name:8s}{ms:6.1f} ms" for name, ms in health.stage_ms.items()]
+    divergence = [f"divergence {health.divergence:.1e}/s"]
+    if len(health.left) > 1:
+        lines.append(f"{health.grid} grid:")
+        divergence = ["divergence that is left:"]
+        for grid, left in health.left.items():
+            divergence += [f"  {grid} {left.max:.1e}/s", f"    {left.part:.1e} speed/dx"]
     return [
         *lines,
         f"pressure: {health.iterations} iterations",
         f"  residual {health.residual:.1e}",
         f"  {health.status}",
         *([f"  {health.stand_in}"] if health.stand_in else []),
-        f"divergence {health.divergence:.1e}/s",
+        *divergence,
         f"CFL {health.cfl:.2f}  dt {1e3 * health.dt:.1f} ms",
         f"mass {health.mass:.4g}",
     ]

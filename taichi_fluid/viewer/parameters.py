@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from ..scene import Colour, Scene
 
-NOT_STEERED = ("domain", "solids", "output", "solver.faces")
+NOT_STEERED = ("domain.size", "domain.resolution", "domain.boundaries", "solids", "output", "solver.faces")
 """What is built into the arrays, or into the files that a recording writes."""
 ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""

@@ -8,10 +8,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..comparison import Comparison, left_in, own_of, simulations_of
 from ..io.images import contact_sheet, halved, write_png
 from ..io.outputs import Outputs
 from ..io.video import VideoWriter
-from ..render.renderer import Renderer
+from ..render.side_by_side import pictures_of
 from ..simulation import Simulation, Step
 
 SHEET_PICTURES = 6
@@ -59,11 +60,11 @@ class Recorder:
         return self.written
 
 
-def record(simulation: Simulation, recorder: Recorder, console: Console | None = None) -> dict[str, Any]:
-    """Run a simulation for the pictures its scene's output asks for.
+def record(flow: Simulation | Comparison, recorder: Recorder, console: Console | None = None) -> dict[str, Any]:
+    """Run a flow for the pictures its scene's output asks for.
 
     Args:
-        simulation: What to run.
+        flow: What to run: a simulation, or both grids; ``comparison.flow_of`` makes what a scene asks for.
         recorder: Where the pictures go; it is finished here, also when the run breaks off.
         console: Where progress is shown; stderr when left out.
 
@@ -73,7 +74,7 @@ def record(simulation: Simulation, recorder: Recorder, console: Console | None =
     Raises:
         NotFinite: if a quantity becomes NaN or infinite; the pictures so far are kept.
     """
-    output = simulation.scene.output
+    output = flow.scene.output
     steps: list[Step] = []
     render_ms: list[float] = []
     console = Console(stderr=True) if console is None else console
@@ -84,21 +85,21 @@ def record(simulation: Simulation, recorder: Recorder, console: Console | None =
         TimeRemainingColumn(),
     )
     try:
-        renderer = Renderer(simulation)
+        renderer = pictures_of(flow)
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
-            task = progress.add_task(simulation.scene.name, total=output.frames, numbers="compiling kernels …")
+            task = progress.add_task(flow.scene.name, total=output.frames, numbers="compiling kernels …")
             for _ in range(output.frames):
-                taken = simulation.advance(1.0 / output.fps, timed=True)
-                simulation.check()
+                taken = flow.advance(1.0 / output.fps, timed=True)
+                flow.check()
                 steps += taken
                 start = time.perf_counter()
                 recorder.show(renderer.render())
                 render_ms.append(1e3 * (time.perf_counter() - start))
-                divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
-                progress.update(task, advance=1, numbers=_numbers(taken, divergence.max))
+                left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
+                progress.update(task, advance=1, numbers=_numbers(taken, left))
     finally:
         written = recorder.finish()
-    return summary(simulation, steps, render_ms, written)
+    return summary(flow, steps, render_ms, written)
 
 
 def _imbalance(simulation: Simulation, step: Step) -> float:
@@ -108,27 +109,32 @@ def _imbalance(simulation: Simulation, step: Step) -> float:
     return abs(step.pressure.removed_mean) * step.dt / (simulation.scene.fluid.rho * simulation.grid.dx**2)
 
 
-def _numbers(steps: list[Step], divergence: float) -> str:
+def _numbers(steps: list[Step], divergences: list[float]) -> str:
     milliseconds = np.median([sum(step.stage_ms.values()) for step in steps])
     iterations = np.mean([step.pressure.iterations for step in steps if step.pressure] or [0])
-    return f"{milliseconds:.0f} ms/step  {iterations:.0f} iterations  div {divergence:.1e}/s"
+    left = " and ".join(f"{divergence:.1e}" for divergence in divergences)
+    return f"{milliseconds:.0f} ms/step  {iterations:.0f} iterations  div {left}/s"
 
 
-def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], written: list[Path]) -> dict[str, Any]:
+def summary(
+    flow: Simulation | Comparison, steps: list[Step], render_ms: list[float], written: list[Path]
+) -> dict[str, Any]:
     """The numbers of a run, ready for JSON: times, iterations, residuals, divergence, mass, files.
 
     The divergence is times dx over the largest velocity component: 1 would be a flow that changes by all of itself from
     cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied. ``pressure_solver``
     has what the scene asks for, what was used, and the reason where these are two.
+    Of a comparison these are the numbers of the scene's own grid, but ``stages`` and ``ms_per_step`` are the times of
+    both and ``diffusion`` counts the solves of both; ``grids`` holds divergence and mass of each.
     """
-    speed = simulation.check()
-    divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
-    scale = simulation.grid.dx / speed if speed > 0 else 0.0
+    flow.check()
+    simulation = own_of(flow)
+    grids = {grid: _left(each) for grid, each in simulations_of(flow).items()}
+    own, scale = grids[simulation.scene.domain.grid], left_in(simulation).scale
     solves = [step.pressure for step in steps if step.pressure is not None]
     diffusions = [solve for step in steps for solve in step.diffusion]
     totals = [sum(step.stage_ms.values()) for step in steps]
-    smoke = simulation.state.carried.get("smoke")
-    names = [stage.name for stage in simulation.stages]
+    names = steps[-1].stage_ms if steps else {}
     return {
         "scene": simulation.scene.name,
         "resolution": list(simulation.grid.shape),
@@ -137,7 +143,7 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
         "simulated_seconds": simulation.time,
         "ms_per_step": float(np.median(totals)) if totals else 0.0,
         "render_ms": float(np.median(render_ms)) if render_ms else 0.0,
-        "stages": {name: float(np.median([step.stage_ms[name] for step in steps])) for name in names if steps},
+        "stages": {name: float(np.median([step.stage_ms[name] for step in steps])) for name in names},
         "pressure_solver": simulation.pressure_solver._asdict(),
         "pressure": {
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
@@ -149,7 +155,16 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
             "solves": len(diffusions),
             "not_converged": sum(solve.status.name != "CONVERGED" for solve in diffusions),
         },
-        "divergence": {"max": divergence.max * scale, "rms": divergence.rms * scale},
-        "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
+        **own,
+        **({"grids": grids} if len(grids) > 1 else {}),
         "outputs": [str(path) for path in written],
+    }
+
+
+def _left(simulation: Simulation) -> dict[str, Any]:
+    """Divergence, times dx over the largest velocity component, and mass of the smoke."""
+    left, smoke = left_in(simulation), simulation.state.carried.get("smoke")
+    return {
+        "divergence": {"max": left.part, "rms": left.rms * left.scale},
+        "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
     }

@@ -16,17 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
+from ..comparison import Comparison, Left, flow_of, left_in, own_of, simulations_of
 from ..errors import last_line
 from ..io.files import whole_file
 from ..io.images import write_png
 from ..io.video import LiveVideo
 from ..memory import require_memory
-from ..mesh import MeshError
-from ..pictures import PictureError
-from ..render.enlarge import enlarge
 from ..render.image import Image
-from ..render.renderer import Renderer
-from ..resampling import resample
+from ..render.renderer import Pictures
+from ..render.side_by_side import half_width, pictures_of
 from ..scene import MeshSolid, Scene, SceneError, preset
 from ..simulation import Simulation, Step
 from .pointer import drag_velocity
@@ -64,12 +62,13 @@ class Health(NamedTuple):
     """How the flow is doing.
 
     Attributes:
-        stage_ms: Median milliseconds of each stage.
+        stage_ms: Median milliseconds of each stage; in a comparison, of each grid.
         step_ms: Their sum.
         iterations: Of the last pressure solve.
         residual: Relative residual that it left.
         status: How it ended.
-        divergence: Largest divergence, 1/s.
+        left: Divergence that is left, by the name of the grid.
+        grid: Name of the scene's own grid, whose pressure, CFL number and mass these are.
         cfl: Cells that the fastest fluid crosses in a step.
         mass: Integral of the smoke, or of all dye.
         dt: Of the last step, s.
@@ -81,11 +80,17 @@ class Health(NamedTuple):
     iterations: int
     residual: float
     status: str
-    divergence: float
+    left: dict[str, Left]
+    grid: str
     cfl: float
     mass: float
     dt: float
     stand_in: str = ""
+
+    @property
+    def divergence(self) -> float:
+        """Largest divergence on the scene's own grid, 1/s."""
+        return self.left[self.grid].max
 
 
 class Session:
@@ -98,7 +103,8 @@ class Session:
         size: Width and height of the pictures in pixels.
 
     Attributes:
-        simulation: What runs now; another one after another preset or resolution.
+        flow: What runs now: a simulation, or with ``look.compare`` both grids; another one after another preset,
+            resolution or grid.
         renderer: Draws it.
         shown: The picture that was drawn last, in full size, on the device.
         paused: Whether time stands still.
@@ -121,26 +127,31 @@ class Session:
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds = 0, 0.0
         self.video: LiveVideo | None = None
-        simulation = build(scene)
-        self._start(simulation, Renderer(simulation, *self._drawn_size))
+        flow = flow_of(scene, build)
+        self._start(flow, pictures_of(flow, *self._drawn_size))
+        self._camera = scene.camera
 
-    def _start(self, simulation: Simulation, renderer: Renderer) -> None:
-        self.simulation, self.renderer = simulation, renderer
+    def _start(self, flow: Simulation | Comparison, renderer: Pictures) -> None:
+        self.flow, self.renderer = flow, renderer
         self.shown = self.renderer.image
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
         self._steps: deque[Step] = deque(maxlen=STEPS_REMEMBERED)
         self._debt, self._measured_at = 0.0, -math.inf
-        self._measured = (0.0, 0.0, 0.0)
-        self._camera = simulation.scene.camera
+        self._measured = (dict.fromkeys(simulations_of(flow), Left(0.0, 0.0, 0.0)), 0.0, 0.0)
 
     # The scene
 
     @property
     def scene(self) -> Scene:
         """The scene as it is by now."""
-        return self.simulation.scene
+        return self.flow.scene
+
+    @property
+    def simulation(self) -> Simulation:
+        """What runs on the scene's own grid."""
+        return own_of(self.flow)
 
     @property
     def failed(self) -> bool:
@@ -168,12 +179,18 @@ class Session:
         return self._parts is not None
 
     def set(self, changes: Mapping[str, Any]) -> bool:
-        """Change values of the scene by dotted key; a value that cannot be is answered by ``message`` and not taken."""
+        """Change values of the scene by dotted key; a value that cannot be is answered by ``message`` and not taken.
+
+        Another grid, and the comparison of both, go on from the flow as it is.
+        """
         if "look.view" in changes and self.scene.look.quantity not in self.scene.quantities:
             # A view that would show what this scene has not begins with something else.
             changes = {"look.quantity": self.scene.quantities[0], **changes}
         try:
-            self.simulation.scene = self.scene.with_values(changes)
+            scene = self.scene.with_values(changes)
+            if (scene.domain.grid, scene.look.compare) != (self.scene.domain.grid, self.scene.look.compare):
+                return self._regrid(scene)
+            self.flow.scene = scene
         except ValueError as error:
             self._warn(str(error))
             return False
@@ -223,7 +240,7 @@ class Session:
             if self._parts is None:
                 self._flush()
                 longest = self._debt if self._debt > 0 else self.scene.solver.max_dt
-                self._parts = self.simulation.stepping(timed=True, longest=longest)
+                self._parts = self.flow.stepping(timed=True, longest=longest)
             next(self._parts)
         except StopIteration as end:
             self._end_step(end.value)
@@ -252,7 +269,7 @@ class Session:
             velocity = None
             if live.push > 0 and (stroke.start != stroke.end).any():
                 velocity = drag_velocity(stroke.start, stroke.end, stroke.seconds, live.push, FASTEST_DRAG * longest)
-            self.simulation.paint(
+            self.flow.paint(
                 stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint or None,
                 dye=[live.paint * channel for channel in live.colour] if live.paint else None,
                 temperature=live.heat or None,  # a stroke without heat leaves cold gas cold
@@ -277,7 +294,7 @@ class Session:
         """Back to the start, with the values as they are."""
         self._abandon()
         try:
-            self.simulation.reset()
+            self.flow.reset()
         except (MemoryError, RuntimeError) as error:
             self._fail(error)
             return
@@ -291,7 +308,7 @@ class Session:
     def clear(self) -> None:
         """Take away all that the flow carries; the flow stays."""
         self._finish_step()
-        self.simulation.clear()
+        self.flow.clear()
         self._stale = True
 
     def _finish_step(self) -> None:
@@ -330,6 +347,12 @@ class Session:
         self.message = "building a coarser grid..."
         return lambda: self.resize_grid(finer=False)
 
+    def compare(self) -> Action:
+        """Say that both grids are about to run side by side, or one alone again, and return what does it."""
+        on = not self.scene.look.compare
+        self.message = "building the other grid..." if on else ""
+        return lambda: self.set({"look.compare": on})
+
     def resize_grid(self, finer: bool) -> None:
         """Go on with more cells, or with fewer, from the flow as it is."""
         now = self.scene.domain.resolution
@@ -343,35 +366,40 @@ class Session:
             self._warned_of = resolution
             self._warn(f"a step of {resolution} cells will take about {slower:.0f} s: press again if that is wanted.")
             return
-        self._finish_step()
         try:
             scene = self.scene.with_values({"domain.resolution": resolution})
         except SceneError as error:
             self._warn(str(error))
             return
-        before = None if self._failed else self.simulation
-        self._replace(scene, before)
+        self._regrid(scene)
 
-    def _replace(self, scene: Scene, before: Simulation | None = None) -> None:
-        try:
+    def _regrid(self, scene: Scene) -> bool:
+        """Go on with other cells, or with another number of grids, from the flow as it is; whether that was possible."""
+        self._finish_step()
+        return self._replace(scene, None if self._failed else self.flow)
+
+    def _replace(self, scene: Scene, before: Simulation | Comparison | None = None) -> bool:
+        def build(scene: Scene) -> Simulation:
             require_memory(scene)
-            simulation = self._build(scene)
-            if before is not None:
-                # Also what no source of the scene brings in any more.
-                simulation.state.add({name: q.components for name, q in before.state.carried.items()})
-                resample(before, simulation)
-            renderer = Renderer(simulation, *self._drawn_size)
-        except (SceneError, MeshError, PictureError, MemoryError, RuntimeError) as error:
+            return self._build(scene)
+
+        try:
+            flow = flow_of(scene, build, before)
+            renderer = pictures_of(flow, *self._drawn_size)
+        except (ValueError, MemoryError, RuntimeError) as error:
             ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
             self._warn(f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}")
-            return
+            return False
         self._abandon()
         ti.sync()
         self.message = ""
-        self._start(simulation, renderer)
+        self._start(flow, renderer)
+        if before is None:
+            self._camera = scene.camera
         # Before its first step, which may have to wait for kernels: the last scene's picture is not this one's.
         self.draw()
         self._redraw = True
+        return True
 
     # Pictures
 
@@ -387,6 +415,10 @@ class Session:
     @size.setter
     def size(self, size: tuple[int, int]) -> None:
         self._resize(size, self._detail)
+
+    def pane_width(self, width: int) -> int:
+        """What one flow takes of a picture that is so wide, in pixels: all, or in a comparison half, at either edge."""
+        return half_width(width) if isinstance(self.flow, Comparison) else width
 
     @property
     def detail(self) -> float:
@@ -435,8 +467,7 @@ class Session:
         self.shown = self.renderer.image
         if reduced:
             self._full.resize(*self._size)
-            enlarge(self.renderer.image, self._full)
-            self.renderer.finish(self._full)
+            self.renderer.enlarge_into(self._full)
             self.shown = self._full
         self._stale = self._redraw = False
         self.pictures += 1
@@ -541,13 +572,11 @@ class Session:
         simulation, last = self.simulation, self._steps[-1]
         now = time.perf_counter()
         if not self.stepping and not self._failed and now - self._measured_at > MEASURED_EVERY:
-            velocity = simulation.state.velocity.current
-            divergence = simulation.diagnostics.divergence(velocity).max
-            speed = simulation.diagnostics.largest_magnitude(velocity)
-            self._measured, self._measured_at = (divergence, speed, self._mass()), now
-        names = [stage.name for stage in simulation.stages]
+            left = {grid: left_in(each) for grid, each in simulations_of(self.flow).items()}
+            speed = simulation.diagnostics.largest_magnitude(simulation.state.velocity.current)
+            self._measured, self._measured_at = (left, speed, self._mass()), now
         stage_ms = {
-            name: statistics.median(step.stage_ms.get(name, 0.0) for step in self._steps) for name in names
+            name: statistics.median(step.stage_ms.get(name, 0.0) for step in self._steps) for name in last.stage_ms
         }  # fmt: skip
         solve = last.pressure
         return Health(
@@ -557,6 +586,7 @@ class Session:
             solve.relative_residual if solve else 0.0,
             solve.status.name.lower().replace("_", " ") if solve else "-",
             self._measured[0],
+            self.scene.domain.grid,
             self._measured[1] * last.dt / simulation.grid.dx,
             self._measured[2],
             last.dt,

@@ -119,6 +119,7 @@ class LiveWindow:
         self._changed_at = self._hand_at = time.perf_counter()
         self._pointer: tuple[float, float] | None = None
         self._dragging, self._typing = "", False
+        self._pane_left = 0
 
     @contextlib.contextmanager
     def _own_folder(self) -> Iterator[None]:
@@ -349,6 +350,7 @@ class LiveWindow:
                 self._dragging = f"panel {panel}" if moves else "panel"
             else:
                 self._dragging = clicked[0]
+                self._pane_left = self._pane_under(x)
         if not held and not clicked:
             self._dragging = ""
         if not self._dragging or before is None:
@@ -370,14 +372,24 @@ class LiveWindow:
             self._touch()
 
     def _point(self, x: float, y: float) -> np.ndarray | None:
-        left, width = self.viewport
+        extent = self._extent
+        u = (self._column(x) - self._pane_left) / extent.width
+        return point_under(self.session.scene, u, 1.0 - y / self.shape[1], extent)
+
+    def _column(self, x: float) -> float:
+        """Column of the picture under a place in the window."""
         # The window may just have another size than the picture in it, which is then stretched.
-        x *= self._packed.shape[0] / self.shape[0]
-        return point_under(self.session.scene, (x - left) / width, 1.0 - y / self.shape[1], self._extent)
+        return x * self._packed.shape[0] / self.shape[0] - self.viewport[0]
 
     @property
     def _extent(self) -> Extent:
-        return Extent(self.viewport[1], self._packed.shape[1])
+        """Of the picture, or of each half of it in a comparison."""
+        return Extent(self.session.pane_width(self.viewport[1]), self._packed.shape[1])
+
+    def _pane_under(self, x: float) -> int:
+        """First column, in the picture, of the half under a place in the window; a drag stays in the one it began in."""
+        left = self.viewport[1] - self._extent.width
+        return left if self._column(x) >= left else 0
 
     def _turn(self, moved: tuple[float, float]) -> None:
         scene = self.session.scene
@@ -430,6 +442,8 @@ class LiveWindow:
             self._pending.append(session.finer())
         elif "g" in self._clicks:
             self._pending.append(session.coarser())
+        elif "b" in self._clicks:
+            self._pending.append(session.compare())
         if session.scene.dim == 3:
             self._steer_camera(elapsed)
 
