@@ -11,7 +11,8 @@ from . import forces
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
 from .boundary import SCALAR, Walls
-from .diagnostics import Diagnostics
+from .combustion import Flame, radiate
+from .diagnostics import Diagnostics, Divergence
 from .diffusion import Diffusion
 from .grid import Grid
 from .mesh import read_triangles, sample_mesh
@@ -69,8 +70,10 @@ class Simulation:
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step: solids (where there are any), advect, sources, forces, diffuse, project. The velocity that
-            carries is the projected one of the step before, so that it neither compresses nor thins out what it carries.
+        stages: The step: solids (where there are any), advect, sources, burn, forces, diffuse, project. The velocity
+            that carries is the projected one of the step before, so that it neither compresses nor thins out what it
+            carries, but where something expands.
+        expansion: The divergence that the last step prescribed, 1/s at cell centres; None where nothing expands.
         time: Simulated seconds.
         steps: Number of steps made.
 
@@ -95,6 +98,7 @@ class Simulation:
             *([Stage("solids", Simulation._move)] if self.solids else []),
             Stage("advect", Simulation._advect),
             Stage("sources", Simulation._emit),
+            Stage("burn", Simulation._burn),
             Stage("forces", Simulation._force),
             Stage("diffuse", Simulation._diffuse),
             Stage("project", Simulation._project),
@@ -108,6 +112,8 @@ class Simulation:
         self._diffusion_results: list[SolveResult] = []
         self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
+        self._flame: Flame | None = None
+        self.expansion = None
         if self.solids:
             self.solids.update(0.0)
         self._build(None)
@@ -172,7 +178,7 @@ class Simulation:
         self._start()
 
     def clear(self) -> None:
-        """Take away all smoke, dye and heat; the flow goes on. Solids and time stay as they are."""
+        """Take away all smoke, dye, heat and fuel; the flow goes on. Solids and time stay as they are."""
         self.grid.require_runtime()
         for quantity in self.state.carried.values():
             quantity.clear()
@@ -187,6 +193,7 @@ class Simulation:
     def paint(
         self, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None,
         smoke: float | None = None, dye: Sequence[float] | None = None, temperature: float | None = None,
+        fuel: float | None = None,
     ) -> None:  # fmt: skip
         """Paint a stroke into the flow; between two steps, not in the middle of one.
 
@@ -202,6 +209,7 @@ class Simulation:
             smoke: Smoke.
             dye: Red, green and blue.
             temperature: K above ambient.
+            fuel: Fuel.
 
         Raises:
             ValueError: for numbers that are none, too large or too many, naming them.
@@ -211,7 +219,7 @@ class Simulation:
             raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
         emitter = Emitter(self.grid, "capsule", _numbers("a", a, dim), _numbers("b", b, dim), radius)
         target = None if velocity is None else _numbers("velocity", velocity, dim)
-        given = {"smoke": smoke, "temperature": temperature, "dye": dye}
+        given = {"smoke": smoke, "temperature": temperature, "dye": dye, "fuel": fuel}
         paints = {
             name: _numbers(name, value, 3) if name == "dye" else _numbers(name, [value], 1)
             for name, value in given.items()
@@ -284,16 +292,17 @@ class Simulation:
         velocity.swap()
 
     def _emit(self, dt: float) -> None:
-        carried = self.state.carried
-        for name in carried:
-            rate = self._scene.fluid.cooling if name == "temperature" else self._scene.fluid.smoke_dissipation
-            if rate:
+        carried, fluid = self.state.carried, self._scene.fluid
+        fading = {"temperature": fluid.cooling, "smoke": fluid.smoke_dissipation, "dye": fluid.smoke_dissipation}
+        for name, rate in fading.items():
+            if rate and name in carried:
                 for k in range(carried[name].components):
                     decay(self.grid, carried[name].current, rate, dt, offset=k * self.grid.cells)
         for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
             if not source.active(self.time):
                 continue
-            for name, rates in (("smoke", [source.smoke]), ("temperature", [source.temperature]), ("dye", source.dye)):
+            given = {"smoke": [source.smoke], "temperature": [source.temperature], "dye": source.dye}
+            for name, rates in {**given, "fuel": [source.fuel]}.items():
                 for k, rate in enumerate(rates):
                     if rate:
                         emitter.add(carried[name].current, rate, dt, self.time, offset=k * self.grid.cells)
@@ -301,6 +310,39 @@ class Simulation:
                 emitter.drive(self.state.velocity.current, source.velocity)
         self._fill_scalars()
         self._fill_velocity()
+
+    def _burn(self, dt: float) -> None:
+        scene, carried = self._scene, self.state.carried
+        burns = scene.combustion.burn_rate > 0 and "fuel" in carried
+        if burns or scene.expands:
+            if self._flame is None:
+                self._flame = Flame(self.grid, self.solids)
+            self._flame.begin()
+        self.expansion = self._flame.expansion if self._flame and scene.expands else None
+        if burns:
+            assert self._flame is not None
+            smoke = carried["smoke"].current if "smoke" in carried else None
+            self._flame.burn(
+                carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
+            )
+        if self.expansion is not None:
+            self._expand(dt)
+        radiates = scene.fluid.radiation > 0 and "temperature" in carried
+        if radiates:
+            radiate(self.grid, carried["temperature"].current, scene.fluid.radiation, dt)
+        if burns or radiates or self.expansion is not None:
+            self._fill_scalars()
+
+    def _expand(self, dt: float) -> None:
+        """Add the blasts of sources to what burning prescribes, and thin out what is counted per volume."""
+        assert self._flame is not None
+        for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
+            if source.blast and source.active(self.time):
+                emitter.add(self._flame.expansion, source.blast, 1.0, self.time)
+        self._flame.finish()
+        for quantity, offset in self._scalars():
+            if quantity.name != "temperature":
+                self._flame.dilute(quantity.current, dt, offset)
 
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
@@ -316,7 +358,8 @@ class Simulation:
 
     def _diffuse(self, dt: float) -> Iterator[None]:
         fluid = self._scene.fluid
-        scalars = {"smoke": fluid.smoke_diffusion, "dye": fluid.smoke_diffusion, "temperature": fluid.heat_diffusion}
+        scalars = dict.fromkeys(("smoke", "dye", "fuel"), fluid.smoke_diffusion)
+        scalars["temperature"] = fluid.heat_diffusion
         if not fluid.viscosity and not any(scalars[name] for name in self.state.carried):
             return
         if self._diffusion is None:
@@ -365,7 +408,25 @@ class Simulation:
             rho=self._scene.fluid.rho,
             tolerance=solver.tolerance,
             max_iterations=solver.max_iterations,
+            expansion=self.expansion,
         )
+
+    # Measuring
+
+    @property
+    def burnt(self) -> float:
+        """Integral over the box of all fuel burnt so far, in units of fuel times m³ (2D: m²); one number read back."""
+        return self._flame.burnt if self._flame else 0.0
+
+    @burnt.setter
+    def burnt(self, amount: float) -> None:
+        if amount or self._flame:
+            self._flame = self._flame or Flame(self.grid, self.solids)
+            self._flame.burnt = amount
+
+    def divergence(self) -> Divergence:
+        """Divergence that the velocity has left, beside what a flame or a blast prescribes."""
+        return self.diagnostics.divergence(self.state.velocity.current, self.expansion)
 
     # Running
 

@@ -1,4 +1,4 @@
-"""Projection: the pressure that makes a staggered velocity free of divergence, and its gradient taken off."""
+"""Projection: the pressure that gives a staggered velocity its divergence, most often 0, and its gradient taken off."""
 
 from .._ti import ti
 from ..boundary import SCALAR, Walls
@@ -10,16 +10,28 @@ from .solver import EllipticSolver, SolveResult
 
 
 @ti.func
-def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale):
-    rhs[c] = -scale * outflow_at(u, c, s, n)
+def _missing_outflow(outflow, c, expansion: ti.template(), dx, expands: ti.template()):
+    """Dx times the divergence that a cell lacks."""
+    missing = -outflow
+    if ti.static(expands):
+        missing += dx * expansion[c]
+    return missing
+
+
+@ti.func
+def _write_rhs_at(
+    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), n, dx, scale, expands: ti.template()
+):
+    rhs[c] = scale * _missing_outflow(outflow_at(u, c, s, n), c, expansion, dx, expands)
 
 
 @ti.func
 def _write_cut_rhs_at(
-    c, I, s, u: ti.template(), rhs: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
-    motions: ti.template(), n, origin, dx, scale,
+    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), open: ti.template(),
+    distance: ti.template(), owner: ti.template(), motions: ti.template(), n, origin, dx, scale, expands: ti.template(),
 ):  # fmt: skip
-    rhs[c] = -scale * cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
+    outflow = cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
+    rhs[c] = scale * _missing_outflow(outflow, c, expansion, dx, expands)
 
 
 @ti.func
@@ -43,19 +55,22 @@ def _subtract_gradient_at(
 
 
 @kernel_family
-def projection_kernels(loops):
+def projection_kernels(loops, expands):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
-    def compute_rhs(velocity: Array, rhs: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_rhs_at, (velocity, rhs, n, scale))
+    def compute_rhs(velocity: Array, rhs: Array, expansion: Array, n: IntVector, dx: ti.f32, scale: ti.f32):
+        each_cell(n, _write_rhs_at, (velocity, rhs, expansion, n, dx, scale, expands))
 
     @ti.kernel
     def compute_cut_rhs(
-        velocity: Array, rhs: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector,
-        origin: FloatVector, dx: ti.f32, scale: ti.f32,
+        velocity: Array, rhs: Array, expansion: Array, open: Array, distance: Array, owner: Array, motions: Array,
+        n: IntVector, origin: FloatVector, dx: ti.f32, scale: ti.f32,
     ):  # fmt: skip
-        each_cell(n, _write_cut_rhs_at, (velocity, rhs, open, distance, owner, motions, n, origin, dx, scale))
+        each_cell(
+            n, _write_cut_rhs_at,
+            (velocity, rhs, expansion, open, distance, owner, motions, n, origin, dx, scale, expands),
+        )  # fmt: skip
 
     return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
 
@@ -82,7 +97,8 @@ class Projection:
 
     Solves  sum over faces of open · (p - p_neighbour) = -(rho dx² / dt) div u, then u -= dt/rho grad p, with the
     gradient and the divergence that the operator is made of; beside a solid both count what a face is open, and the
-    solid's own motion through the rest of it. (Bridson, ch. 5; Ng, Min, Gibou 2009.)
+    solid's own motion through the rest of it. (Bridson, ch. 5; Ng, Min, Gibou 2009.) Where something expands, what is
+    left is not 0 but the divergence that it prescribes. (Feldman, O'Brien, Arikan 2003.)
 
     Args:
         grid: The grid.
@@ -97,7 +113,7 @@ class Projection:
         self.solver = EllipticSolver(grid, method)
         self.method = method
         self._rhs = rhs
-        self._kernels = projection_kernels(grid.loops)
+        self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
         sides = walls.pressure_sides()
         self._held = self._gradient.Flags(*(int(held) for held in sides.box))
@@ -113,14 +129,16 @@ class Projection:
         else:
             self.solver.setup_open(self.solids.open, sides)
 
-    def compute_rhs(self, velocity, rhs, dt: float, rho: float) -> None:
-        """``rhs`` = -(rho dx² / dt) div u, in Pa."""
+    def compute_rhs(self, velocity, rhs, dt: float, rho: float, expansion=None) -> None:
+        """``rhs`` = -(rho dx² / dt) (div u - ``expansion``), in Pa."""
         self.grid.require_runtime()
         grid, scale = self.grid, rho * self.grid.dx / dt
+        kernels = projection_kernels(grid.loops, expansion is not None)
+        expansion = self._nothing if expansion is None else expansion
         if self.solids is None:
-            self._kernels.compute_rhs(velocity, rhs, grid.n, scale)
+            kernels.compute_rhs(velocity, rhs, expansion, grid.n, grid.dx, scale)
         else:
-            self._kernels.compute_cut_rhs(velocity, rhs, *self.solids.arguments(), scale)
+            kernels.compute_cut_rhs(velocity, rhs, expansion, *self.solids.arguments(), scale)
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure across each face off its velocity."""
@@ -129,7 +147,7 @@ class Projection:
         )
 
     def project(
-        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500
+        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500, expansion=None
     ) -> SolveResult:
         """Make ``velocity`` free of divergence in place, its sides filled before and after.
 
@@ -140,8 +158,10 @@ class Projection:
             rho: Density of the fluid, kg/m³ (in 2D kg/m²).
             tolerance: Relative residual of the pressure equation, L2.
             max_iterations: Give up after these.
+            expansion: The divergence to leave instead of 0, at cell centres, 1/s; of a cell that a solid cuts that of
+                its fluid and its solid part together..
         """
-        self.compute_rhs(velocity, self._rhs, dt, rho)
+        self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
         self.subtract_gradient(velocity, pressure, dt / (rho * self.grid.dx))
         if self.solids is not None:

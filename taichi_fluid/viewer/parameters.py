@@ -18,6 +18,8 @@ NOT_STEERED = ("domain", "solids", "output", "solver.faces")
 """What is built into the arrays, or into the files that a recording writes."""
 ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""
+ONLY_OPEN = ("combustion.expansion", "blast")
+"""What a box without an open side has no room for; of a source, the name alone."""
 AXES = "xyz"
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
@@ -133,7 +135,9 @@ def sections(scene: Scene) -> list[Section]:
 
 
 def _hidden(scene: Scene, key: str) -> bool:
-    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D)
+    name = key.rpartition(".")[2] if key.startswith("sources.") else key
+    confined = name in ONLY_OPEN and not scene.domain.has_open
+    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined
 
 
 def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parameter]:

@@ -94,7 +94,7 @@ def record(simulation: Simulation, recorder: Recorder, console: Console | None =
                 start = time.perf_counter()
                 recorder.show(renderer.render())
                 render_ms.append(1e3 * (time.perf_counter() - start))
-                divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
+                divergence = simulation.divergence()
                 progress.update(task, advance=1, numbers=_numbers(taken, divergence.max))
     finally:
         written = recorder.finish()
@@ -121,7 +121,7 @@ def summary(simulation: Simulation, steps: list[Step], render_ms: list[float], w
     cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied.
     """
     speed = simulation.check()
-    divergence = simulation.diagnostics.divergence(simulation.state.velocity.current)
+    divergence = simulation.divergence()
     scale = simulation.grid.dx / speed if speed > 0 else 0.0
     solves = [step.pressure for step in steps if step.pressure is not None]
     diffusions = [solve for step in steps for solve in step.diffusion]

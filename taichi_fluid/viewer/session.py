@@ -253,6 +253,7 @@ class Session:
                 stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint or None,
                 dye=[live.paint * channel for channel in live.colour] if live.paint else None,
                 temperature=live.heat or None,  # a stroke without heat leaves cold gas cold
+                fuel=live.fuel or None,
             )  # fmt: skip
         self._stale |= bool(strokes)
         return bool(strokes)
@@ -529,7 +530,7 @@ class Session:
         now = time.perf_counter()
         if not self.stepping and not self._failed and now - self._measured_at > MEASURED_EVERY:
             velocity = simulation.state.velocity.current
-            divergence = simulation.diagnostics.divergence(velocity).max
+            divergence = simulation.divergence().max
             speed = simulation.diagnostics.largest_magnitude(velocity)
             self._measured, self._measured_at = (divergence, speed, self._mass()), now
         names = [stage.name for stage in simulation.stages]
