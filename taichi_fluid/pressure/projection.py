@@ -159,7 +159,7 @@ class Projection:
             tolerance: Relative residual of the pressure equation, L2.
             max_iterations: Give up after these.
             expansion: The divergence to leave instead of 0, at cell centres, 1/s; of a cell that a solid cuts that of
-                its fluid and its solid part together..
+                its fluid and its solid part together.
         """
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
