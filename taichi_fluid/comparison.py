@@ -37,9 +37,8 @@ class Left(NamedTuple):
 
 def left_in(simulation: Simulation) -> Left:
     """Measure the divergence that a simulation is left with; between two steps."""
-    velocity, diagnostics = simulation.state.velocity.current, simulation.diagnostics
-    divergence, speed = diagnostics.divergence(velocity), diagnostics.largest_magnitude(velocity)
-    return Left(*divergence, simulation.grid.dx / speed if speed > 0 else 0.0)
+    speed = simulation.diagnostics.largest_magnitude(simulation.state.velocity.current)
+    return Left(*simulation.divergence(), simulation.grid.dx / speed if speed > 0 else 0.0)
 
 
 class Comparison(Flow):

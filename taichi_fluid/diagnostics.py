@@ -82,6 +82,11 @@ def _write_cut_divergence(
 
 
 @ti.func
+def _subtract_at(c, I, s, a: ti.template(), b: ti.template()):
+    a[c] = a[c] - b[c]
+
+
+@ti.func
 def _square_at(c, I, s, a: ti.template()):
     return a[c] * a[c]
 
@@ -108,7 +113,6 @@ def magnitude_kernels(loops, components):
 @kernel_family
 def cut_kernels(loops):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
 
     @ti.kernel
     def compute_divergence(
@@ -119,13 +123,7 @@ def cut_kernels(loops):
             n, _write_cut_divergence, (velocity, out, fluid, open, distance, owner, motions, n, origin, dx)
         )  # fmt: skip
 
-    @ti.kernel
-    def squares(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (a,))
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), add)
-
-    return {"compute_divergence": compute_divergence, "squares": squares}
+    return {"compute_divergence": compute_divergence}
 
 
 @kernel_family
@@ -138,6 +136,16 @@ def diagnostic_kernels(loops, on):
         reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a, offset))
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def squares(a: Array, n: IntVector, partials: Array, out: Array):
+        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (a,))
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), add)
+
+    @ti.kernel
+    def subtract(a: Array, b: Array, n: IntVector):
+        each_cell(n, _subtract_at, (a, b))
 
     @ti.kernel
     def speed_squares(velocity: Array, n: IntVector, partials: Array, out: Array):
@@ -168,6 +176,8 @@ def diagnostic_kernels(loops, on):
 
     return {
         "total": total,
+        "squares": squares,
+        "subtract": subtract,
         "speed_squares": speed_squares,
         "outflows": outflows,
         "compute_speed": compute_speed,
@@ -219,22 +229,30 @@ class Diagnostics:
         self._kernels.speed_squares(velocity, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
-    def divergence(self, velocity) -> Divergence:
-        """Divergence that a velocity has left; on the collocated grid by differences over two cells."""
+    def divergence(self, velocity, expansion=None) -> Divergence:
+        """Divergence that a velocity has left; on the collocated grid by differences over two cells.
+
+        Args:
+            velocity: Velocity of the grid, m/s.
+            expansion: The divergence that it should have, at cell centres, 1/s, which is then taken off; left out, 0.
+                ``Simulation.expansion`` is that of a running flow.
+        """
         self.grid.require_runtime()
-        if self.solids is not None:
-            return self._cut_divergence(velocity)
+        if self.solids is not None or expansion is not None:
+            return self._stored_divergence(velocity, expansion)
         self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
         largest_outflow, squares = self._out.to_numpy()
         mean_square = squares / math.prod(self.grid.shape)
         return Divergence(float(largest_outflow) / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
 
-    def _cut_divergence(self, velocity) -> Divergence:
+    def _stored_divergence(self, velocity, expansion) -> Divergence:
         if self._divergence is None:
             self._divergence = self.grid.array()
         self.compute_divergence(velocity, self._divergence)
+        if expansion is not None:
+            self._kernels.subtract(self._divergence, expansion, self.grid.n)
         largest = self.largest_magnitude(self._divergence)
-        cut_kernels(self.grid.loops).squares(self._divergence, self.grid.n, self._partials, self._out)
+        self._kernels.squares(self._divergence, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
 
     def compute_speed(self, velocity, out) -> None:

@@ -76,8 +76,8 @@ def _resample_component(source: Grid, values, begin: int, target: Grid, out, off
 def resample(source: Simulation, target: Simulation) -> None:
     """Carry the state of a running flow over to a grid of another resolution over the same box.
 
-    Velocity, pressure and the quantities that both carry, the time and the number of steps; what only ``target``
-    carries stays. Both are between two steps; ``source`` stays as it is, but for its room for next values.
+    Velocity, pressure and the quantities that both carry, the time, the number of steps and the fuel burnt; what only
+    ``target`` carries stays. Both are between two steps; ``source`` stays as it is, but for its room for next values.
 
     Args:
         source: The flow.
@@ -97,7 +97,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         raise ValueError(f"the boxes measure {old.size} and {new.size} m; they may differ by no more than a cell")
     old.require_runtime()
     new.require_runtime()
-    target.time, target.steps = source.time, source.steps
+    target.time, target.steps, target.burnt = source.time, source.steps, source.burnt
     target.place_solids(target.time)
     before, after = source.state, target.state
     for name in [name for name in after.carried if name in before.carried]:

@@ -77,11 +77,12 @@ class SideOfBox(_Config):
     dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = Field(
         (0.0, 0.0, 0.0), description="red, green and blue dye in what flows in"
     )
+    fuel: float = _quantity(0.0, "1", "fuel in what flows in", slider=(0, 20), ge=-1e4, le=1e4)
 
     @property
     def side(self) -> Side:
         """The side as the solver has it."""
-        values = {"smoke": self.smoke, "temperature": self.temperature, "dye": self.dye}
+        values = {"smoke": self.smoke, "temperature": self.temperature, "dye": self.dye, "fuel": self.fuel}
         values = {name: value for name, value in values.items() if value not in (0.0, (0.0, 0.0, 0.0))}
         return Side(Boundary(self.kind), tuple(self.velocity or ()), values)
 
@@ -122,6 +123,11 @@ class Domain(_Config):
                  for pair in self.boundaries]  # fmt: skip
         return tuple((lower, upper) for lower, upper in pairs)
 
+    @property
+    def has_open(self) -> bool:
+        """Whether any side is open."""
+        return any(side.kind is Boundary.OPEN for pair in self.sides for side in pair)
+
     @model_validator(mode="after")
     def _check(self):
         if len(self.sides) != len(self.size):
@@ -146,7 +152,7 @@ class Fluid(_Config):
     confinement: float = _quantity(
         0.0, "m", "vorticity confinement: the epsilon·h of the textbook", slider=(0, 0.06), of_box=True, ge=0, le=1
     )
-    smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke and dye", slider=(0, 0.01), ge=0, le=10)
+    smoke_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of smoke, dye and fuel", slider=(0, 0.01), ge=0, le=10)
     heat_diffusion: float = _quantity(0.0, "m²/s", "diffusivity of temperature", slider=(0, 0.01), ge=0, le=10)
     smoke_dissipation: float = _quantity(0.0, "1/s", "rate at which smoke and dye fade", slider=(0, 3), ge=0, le=100)
     smoke_fade: float = _quantity(
@@ -157,6 +163,27 @@ class Fluid(_Config):
         ge=0, le=1e4,
     )  # fmt: skip
     cooling: float = _quantity(0.0, "1/s", "rate at which temperature falls to ambient", slider=(0, 3), ge=0, le=100)
+    radiation: float = _quantity(
+        0.0, "1/s", "rate at which gas 1000 K above ambient cools by radiation; with the third power of that",
+        slider=(0, 3), ge=0, le=100,
+    )  # fmt: skip
+
+
+class Combustion(_Config):
+    """How fuel burns, and what comes of it."""
+
+    burn_rate: float = _quantity(0.0, "1/s", "rate at which fuel burns; 0 burns nothing", slider=(0, 20), ge=0, le=1e4)
+    ignition: float = _quantity(
+        0.0, "K", "temperature above ambient from which fuel burns; 0 is any", slider=(0, 1000), ge=0, le=1e6
+    )
+    heat: float = _quantity(
+        0.0, "K", "rise in temperature for each unit of fuel burnt", slider=(0, 3000), ge=-1e6, le=1e6
+    )
+    soot: float = _quantity(0.0, "1", "smoke made of each unit of fuel burnt", slider=(0, 5), ge=0, le=1e4)
+    expansion: float = _quantity(
+        0.0, "1", "relative growth of volume for each unit of fuel burnt; needs an open side", slider=(0, 10), ge=0,
+        le=1e3,
+    )  # fmt: skip
 
 
 class _Source(_Config):
@@ -165,6 +192,11 @@ class _Source(_Config):
     dye: Annotated[tuple[Rate, Rate, Rate], Field(strict=False)] = _quantity(
         (0.0, 0.0, 0.0), "1/s", "red, green and blue dye added each second", slider=(0, 20)
     )
+    fuel: float = _quantity(0.0, "1/s", "fuel added each second", slider=(0, 20), ge=-1e4, le=1e4)
+    blast: float = _quantity(
+        0.0, "1/s", "divergence there: relative growth of volume each second; needs an open side", slider=(0, 50),
+        ge=0, le=1e4,
+    )  # fmt: skip
     velocity: Vector | None = _quantity(
         None, "m/s", "velocity to which the fluid is set there", slider=(-3, 3), of_box=True
     )
@@ -419,7 +451,7 @@ class Look(_Config):
     exposure: float = _quantity(1.0, "1", "brightness of the picture", slider=(0.1, 4), gt=0, le=100)
     background_top: Colour = Field((0.03, 0.04, 0.07), description="background, upper edge")
     background_bottom: Colour = Field((0.12, 0.13, 0.16), description="background, lower edge")
-    quantity: Literal["smoke", "temperature", "dye", "speed", "pressure", "divergence", "vorticity"] = Field(
+    quantity: Literal["smoke", "temperature", "dye", "fuel", "speed", "pressure", "divergence", "vorticity"] = Field(
         "smoke", description="quantity of a slice, and of the plane below arrows; tracers show their speed"
     )
     colour_map: Literal["viridis", "inferno", "magma", "plasma", "cividis", "gray", "balance"] = Field(
@@ -460,6 +492,7 @@ class Live(_Config):
     push: float = _quantity(1.0, "1", "velocity that a drag gives, of the pointer's own", slider=(0, 4), ge=0, le=100)
     paint: float = _quantity(1.0, "1", "smoke or dye that a drag leaves", slider=(0, 10), ge=0, le=1e4)
     heat: float = _quantity(0.0, "K", "temperature that a drag leaves", slider=(0, 500), ge=0, le=1e6)
+    fuel: float = _quantity(0.0, "1", "fuel that a drag leaves", slider=(0, 10), ge=0, le=1e4)
     colour: Colour = Field((1.0, 0.35, 0.05), description="colour of the dye that a drag leaves")
 
 
@@ -483,6 +516,7 @@ class Scene(_Config):
     description: str = ""
     domain: Domain = Domain()
     fluid: Fluid = Fluid()
+    combustion: Combustion = Combustion()
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
     solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
     pictures: Annotated[tuple[Picture, ...], Field(strict=False)] = ()
@@ -507,20 +541,30 @@ class Scene(_Config):
         """Names of the quantities that the flow carries, with their components."""
         entering = {name for pair in self.domain.sides for side in pair for name in side.values}
         entering |= {picture.quantity for picture in self.pictures}
-        carried = {}
-        if any(source.temperature for source in self.sources) or "temperature" in entering:
+        carried, burns = {}, self.combustion.burn_rate > 0
+        if any(source.temperature for source in self.sources) or "temperature" in entering or burns:
             carried["temperature"] = 1
+        if any(source.fuel for source in self.sources) or "fuel" in entering or burns:
+            carried["fuel"] = 1
         if any(any(source.dye) for source in self.sources) or "dye" in entering:
             carried["dye"] = 3
-        if any(source.smoke for source in self.sources) or "smoke" in entering or not (self.sources or carried):
+        soot = burns and self.combustion.soot > 0
+        if any(source.smoke for source in self.sources) or "smoke" in entering or soot or not (self.sources or carried):
             carried = {"smoke": 1, **carried}
         return carried
+
+    @property
+    def expands(self) -> bool:
+        """Whether anything prescribes a divergence: fuel that expands as it burns, or a source's blast."""
+        burns = self.combustion.burn_rate > 0 and self.combustion.expansion > 0
+        return burns or any(source.blast for source in self.sources)
 
     @property
     def quantities(self) -> tuple[str, ...]:
         """What ``look.quantity`` may be: all but what nothing brings into this scene."""
         every = get_args(Look.model_fields["quantity"].annotation)
-        return tuple(name for name in every if name in self.carried or name not in ("smoke", "temperature", "dye"))
+        carriable = ("smoke", "temperature", "dye", "fuel")
+        return tuple(name for name in every if name in self.carried or name not in carriable)
 
     @model_validator(mode="after")
     def _check(self):
@@ -571,6 +615,7 @@ class Scene(_Config):
             if self.dim != 2:
                 raise ValueError(f"pictures[{i}] is in a box of {self.dim} axes; only a box of 2 axes has pictures")
             vectors[f"pictures[{i}].center"] = picture.center
+        self._check_expansion()
         for where, vector in vectors.items():
             if vector is not None and len(vector) != self.dim:
                 raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
@@ -589,6 +634,16 @@ class Scene(_Config):
             bounds = picture_bounds(picture.pixels.shape, picture.center, picture.width)
             require_touch(*bounds, self.domain.size, f"pictures[{i}]")
         return self
+
+    def _check_expansion(self) -> None:
+        """What expands must have somewhere to go."""
+        if self.domain.has_open:
+            return
+        growing = {"combustion.expansion": self.combustion.expansion}
+        growing |= {f"sources[{i}].blast": source.blast for i, source in enumerate(self.sources)}
+        for where, amount in growing.items():
+            if amount:
+                raise ValueError(f"{where} is {amount:g}; without an open side of the box it must be 0")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Scene":
@@ -729,7 +784,7 @@ def _sentence(error: ValidationError, values: Mapping[str, Any]) -> str:
     if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
         return (
             f"{where} is {shown}: boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
-            f"or a table with kind, velocity, smoke, temperature and dye; kinds are {', '.join(get_args(SideKind))}."
+            f"or a table with kind, velocity, smoke, temperature, dye and fuel; kinds are {', '.join(get_args(SideKind))}."
         )
     allowed = problem["msg"].replace("Input should be", "it should be", 1)
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
@@ -761,6 +816,8 @@ def bytes_needed(scene: Scene) -> int:
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
     words += 2 * dim + 1  # paths and prediction
     words += 1 + 4 + 3 + (6 if dim == 3 else 8) / 2  # pressure, conjugate gradients, finest and coarser levels
+    if scene.expands or scene.combustion.burn_rate:
+        words += 2  # the prescribed divergence, and what is left beside it
     if scene.solids:
         words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, pockets
     if scene.fluid.viscosity or scene.fluid.smoke_diffusion or scene.fluid.heat_diffusion:

@@ -11,7 +11,8 @@ from . import forces
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
 from .boundary import SCALAR, Walls
-from .diagnostics import Diagnostics
+from .combustion import Flame, radiate
+from .diagnostics import Diagnostics, Divergence
 from .diffusion import Diffusion
 from .flow import Flow, Step
 from .grid import Grid
@@ -76,10 +77,12 @@ class Simulation(Flow):
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step. On the staggered grid: solids (where there are any), advect, sources, forces, diffuse,
+        stages: The step. On the staggered grid: solids (where there are any), advect, sources, burn, forces, diffuse,
             project. The velocity that carries is the projected one of the step before, so that it neither compresses nor
-            thins out what it carries. On the collocated grid, as Stam (2003) has it: sources, forces, diffuse, project,
-            advect, project again, carry; the last diffuses and moves what the velocity of this step carries.
+            thins out what it carries, but where something expands. On the collocated grid, as Stam (2003) has it:
+            sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
+            velocity of this step carries.
+        expansion: The divergence that the last step prescribed, 1/s at cell centres; None where nothing expands.
         time: Simulated seconds.
         steps: Number of steps made.
 
@@ -116,6 +119,8 @@ class Simulation(Flow):
         self._diffusion_results: list[SolveResult] = []
         self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
+        self._flame: Flame | None = None
+        self.expansion = None
         if self.solids:
             self.solids.update(0.0)
         self._build(None)
@@ -195,7 +200,7 @@ class Simulation(Flow):
         self._start()
 
     def clear(self) -> None:
-        """Take away all smoke, dye and heat; the flow goes on. Solids and time stay as they are."""
+        """Take away all smoke, dye, heat and fuel; the flow goes on. Solids and time stay as they are."""
         self.grid.require_runtime()
         for quantity in self.state.carried.values():
             quantity.clear()
@@ -210,6 +215,7 @@ class Simulation(Flow):
     def paint(
         self, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None,
         smoke: float | None = None, dye: Sequence[float] | None = None, temperature: float | None = None,
+        fuel: float | None = None,
     ) -> None:  # fmt: skip
         """Paint a stroke into the flow; between two steps, not in the middle of one.
 
@@ -225,6 +231,7 @@ class Simulation(Flow):
             smoke: Smoke.
             dye: Red, green and blue.
             temperature: K above ambient.
+            fuel: Fuel.
 
         Raises:
             ValueError: for numbers that are none, too large or too many, naming them.
@@ -234,7 +241,7 @@ class Simulation(Flow):
             raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
         emitter = Emitter(self.grid, "capsule", _numbers("a", a, dim), _numbers("b", b, dim), radius)
         target = None if velocity is None else _numbers("velocity", velocity, dim)
-        given = {"smoke": smoke, "temperature": temperature, "dye": dye}
+        given = {"smoke": smoke, "temperature": temperature, "dye": dye, "fuel": fuel}
         paints = {
             name: _numbers(name, value, 3) if name == "dye" else _numbers(name, [value], 1)
             for name, value in given.items()
@@ -361,10 +368,11 @@ class Simulation(Flow):
     def _emit(self, dt: float) -> None:
         carried, fluid = self.state.carried, self._scene.fluid
         for quantity, offset in self._scalars():
-            rate = fluid.cooling if quantity.name == "temperature" else fluid.smoke_dissipation
+            fades = quantity.name in ("smoke", "dye")
+            rate = fluid.cooling if quantity.name == "temperature" else fluid.smoke_dissipation if fades else 0.0
             if rate:
                 decay(self.grid, quantity.current, rate, dt, offset)
-            if fluid.smoke_fade and quantity.name != "temperature":
+            if fluid.smoke_fade and fades:
                 fade(self.grid, quantity.current, fluid.smoke_fade, dt, offset)
         if fluid.velocity_fade:
             for axis in range(self.grid.dim):
@@ -372,7 +380,8 @@ class Simulation(Flow):
         for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
             if not source.active(self.time):
                 continue
-            for name, rates in (("smoke", [source.smoke]), ("temperature", [source.temperature]), ("dye", source.dye)):
+            given = {"smoke": [source.smoke], "temperature": [source.temperature], "dye": source.dye}
+            for name, rates in {**given, "fuel": [source.fuel]}.items():
                 for k, rate in enumerate(rates):
                     if rate:
                         emitter.add(carried[name].current, rate, dt, self.time, offset=k * self.grid.cells)
@@ -380,6 +389,39 @@ class Simulation(Flow):
                 emitter.drive(self.state.velocity.current, source.velocity)
         self._fill_scalars()
         self._fill_velocity()
+
+    def _burn(self, dt: float) -> None:
+        scene, carried = self._scene, self.state.carried
+        burns = scene.combustion.burn_rate > 0 and "fuel" in carried
+        if burns or scene.expands:
+            if self._flame is None:
+                self._flame = Flame(self.grid, self.solids)
+            self._flame.begin()
+        self.expansion = self._flame.expansion if self._flame and scene.expands else None
+        if burns:
+            assert self._flame is not None
+            smoke = carried["smoke"].current if "smoke" in carried else None
+            self._flame.burn(
+                carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
+            )
+        if self.expansion is not None:
+            self._expand(dt)
+        radiates = scene.fluid.radiation > 0 and "temperature" in carried
+        if radiates:
+            radiate(self.grid, carried["temperature"].current, scene.fluid.radiation, dt)
+        if burns or radiates or self.expansion is not None:
+            self._fill_scalars()
+
+    def _expand(self, dt: float) -> None:
+        """Add the blasts of sources to what burning prescribes, and thin out what is counted per volume."""
+        assert self._flame is not None
+        for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
+            if source.blast and source.active(self.time):
+                emitter.add(self._flame.expansion, source.blast, 1.0, self.time)
+        self._flame.finish()
+        for quantity, offset in self._scalars():
+            if quantity.name != "temperature":
+                self._flame.dilute(quantity.current, dt, offset)
 
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
@@ -418,7 +460,7 @@ class Simulation(Flow):
 
     def _diffuse_scalars(self, dt: float) -> Iterator[None]:
         fluid = self._scene.fluid
-        rates = {"smoke": fluid.smoke_diffusion, "dye": fluid.smoke_diffusion, "temperature": fluid.heat_diffusion}
+        rates = dict.fromkeys(("smoke", "dye", "fuel"), fluid.smoke_diffusion) | {"temperature": fluid.heat_diffusion}
         if not any(rates[name] for name in self.state.carried):
             return
         diffusion = self._make_diffusion()
@@ -463,7 +505,25 @@ class Simulation(Flow):
             tolerance=solver.tolerance,
             max_iterations=solver.max_iterations,
             sweeps=solver.sweeps,
+            expansion=self.expansion,
         )
+
+    # Measuring
+
+    @property
+    def burnt(self) -> float:
+        """Integral over the box of all fuel burnt so far, in units of fuel times m³ (2D: m²); one number read back."""
+        return self._flame.burnt if self._flame else 0.0
+
+    @burnt.setter
+    def burnt(self, amount: float) -> None:
+        if amount or self._flame:
+            self._flame = self._flame or Flame(self.grid, self.solids)
+            self._flame.burnt = amount
+
+    def divergence(self) -> Divergence:
+        """Divergence that the velocity has left, beside what a flame or a blast prescribes."""
+        return self.diagnostics.divergence(self.state.velocity.current, self.expansion)
 
     # Running
 
@@ -547,6 +607,7 @@ class Simulation(Flow):
 _STAGGERED_STEP = (
     Stage("advect", Simulation._advect),
     Stage("sources", Simulation._emit),
+    Stage("burn", Simulation._burn),
     Stage("forces", Simulation._force),
     Stage("diffuse", Simulation._diffuse),
     Stage("project", Simulation._project),
@@ -554,6 +615,7 @@ _STAGGERED_STEP = (
 
 _COLLOCATED_STEP = (
     Stage("sources", Simulation._emit),
+    Stage("burn", Simulation._burn),
     Stage("forces", Simulation._force),
     Stage("diffuse", Simulation._diffuse_alone),
     Stage("project", Simulation._project),

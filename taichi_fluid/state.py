@@ -36,8 +36,8 @@ class State:
     Attributes:
         velocity: On lower faces, m/s; double-buffered.
         pressure: At centres, Pa.
-        carried: At centres, by name: smoke, temperature (K above ambient) and dye (red, green, blue). What the scene
-            brings in, and what earlier scenes of the same run brought in.
+        carried: At centres, by name: smoke, temperature (K above ambient), dye (red, green, blue) and fuel. What
+            the scene brings in, and what earlier scenes of the same run brought in.
         scratch: Two arrays of ``dim`` components and one scalar, free between stages.
     """
 

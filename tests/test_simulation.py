@@ -316,11 +316,11 @@ def test_a_stage_of_ones_own_runs_between_two_others(dim):
         sim.state.velocity.current.fill(0.0)
 
     names = [stage.name for stage in simulation.stages]
-    assert names == ["advect", "sources", "forces", "diffuse", "project"]
+    assert names == ["advect", "sources", "burn", "forces", "diffuse", "project"]
     simulation.stages.insert(names.index("diffuse"), Stage("stop", stop))
     for _ in range(2):
         step = simulation.step(timed=True)
-        assert list(step.stage_ms) == ["advect", "sources", "forces", "stop", "diffuse", "project"]
+        assert list(step.stage_ms) == ["advect", "sources", "burn", "forces", "stop", "diffuse", "project"]
         assert all(ms >= 0 for ms in step.stage_ms.values())
     assert calls == [(0, 0.02), (1, 0.02)]
     assert not simulation.to_numpy("velocity").any()

@@ -1,8 +1,9 @@
-"""Projection: the pressure that makes a velocity free of divergence, and its gradient taken off.
+"""Projection: the pressure that gives a velocity its divergence, most often 0, and its gradient taken off.
 
 On the staggered grid the gradient and the divergence are those that the operator is made of, and a solution leaves no
-divergence. On the collocated grid (Stam 1999, 2003) both reach over two cells while the operator is the compact one, so
-that even an exact solution leaves some: what lies between cells and their next but one neighbours cannot be told apart.
+other divergence. On the collocated grid (Stam 1999, 2003) both reach over two cells while the operator is the compact
+one, so that even an exact solution leaves some: what lies between cells and their next but one neighbours cannot be told
+apart.
 """
 
 from .._ti import ti
@@ -16,16 +17,29 @@ from .spectral import pressure_solver
 
 
 @ti.func
-def _write_rhs_at(c, I, s, u: ti.template(), rhs: ti.template(), n, scale, on: ti.template()):
-    rhs[c] = -scale * on.outflow(u, c, s, n)
+def _missing_outflow(outflow, c, expansion: ti.template(), dx, expands: ti.template()):
+    """Dx times the divergence that a cell lacks."""
+    missing = -outflow
+    if ti.static(expands):
+        missing += dx * expansion[c]
+    return missing
+
+
+@ti.func
+def _write_rhs_at(
+    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), n, dx, scale, expands: ti.template(),
+    on: ti.template(),
+):  # fmt: skip
+    rhs[c] = scale * _missing_outflow(on.outflow(u, c, s, n), c, expansion, dx, expands)
 
 
 @ti.func
 def _write_cut_rhs_at(
-    c, I, s, u: ti.template(), rhs: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
-    motions: ti.template(), n, origin, dx, scale,
+    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), open: ti.template(),
+    distance: ti.template(), owner: ti.template(), motions: ti.template(), n, origin, dx, scale, expands: ti.template(),
 ):  # fmt: skip
-    rhs[c] = -scale * cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
+    outflow = cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
+    rhs[c] = scale * _missing_outflow(outflow, c, expansion, dx, expands)
 
 
 @ti.func
@@ -57,29 +71,24 @@ def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n
 
 
 @kernel_family
-def projection_kernels(loops, on):
+def projection_kernels(loops, expands, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
-    def compute_rhs(velocity: Array, rhs: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_rhs_at, (velocity, rhs, n, scale, on))
+    def compute_rhs(velocity: Array, rhs: Array, expansion: Array, n: IntVector, dx: ti.f32, scale: ti.f32):
+        each_cell(n, _write_rhs_at, (velocity, rhs, expansion, n, dx, scale, expands, on))
 
     @ti.kernel
     def compute_cut_rhs(
-        velocity: Array, rhs: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector,
-        origin: FloatVector, dx: ti.f32, scale: ti.f32,
+        velocity: Array, rhs: Array, expansion: Array, open: Array, distance: Array, owner: Array, motions: Array,
+        n: IntVector, origin: FloatVector, dx: ti.f32, scale: ti.f32,
     ):  # fmt: skip
-        each_cell(n, _write_cut_rhs_at, (velocity, rhs, open, distance, owner, motions, n, origin, dx, scale))
+        each_cell(
+            n, _write_cut_rhs_at,
+            (velocity, rhs, expansion, open, distance, owner, motions, n, origin, dx, scale, expands),
+        )  # fmt: skip
 
-    @ti.kernel
-    def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
-
-    return {
-        "compute_rhs": compute_rhs,
-        "compute_cut_rhs": compute_cut_rhs,
-        "subtract_centred_gradient": subtract_centred_gradient,
-    }
+    return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
 
 
 @kernel_family
@@ -96,7 +105,15 @@ def gradient_kernels(loops, cut):
             n * 0 + 1, end, n, _subtract_gradient_at, (velocity, pressure, inv_diag, open, n, held, scale, cut)
         )  # fmt: skip
 
-    return {"subtract_gradient": subtract_gradient, "Flags": Flags}
+    @ti.kernel
+    def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
+        each_cell_in(n * 0 + 1, n + 1, n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
+
+    return {
+        "subtract_gradient": subtract_gradient,
+        "subtract_centred_gradient": subtract_centred_gradient,
+        "Flags": Flags,
+    }
 
 
 class Projection:
@@ -104,7 +121,8 @@ class Projection:
 
     Solves  sum over faces of open · (p - p_neighbour) = -(rho dx² / dt) div u, then u -= dt/rho grad p, with the
     gradient and the divergence that the operator is made of; beside a solid both count what a face is open, and the
-    solid's own motion through the rest of it. (Bridson, ch. 5; Ng, Min, Gibou 2009.)
+    solid's own motion through the rest of it. (Bridson, ch. 5; Ng, Min, Gibou 2009.) Where something expands, what is
+    left is not 0 but the divergence that it prescribes. (Feldman, O'Brien, Arikan 2003.)
 
     Args:
         grid: The grid.
@@ -123,7 +141,7 @@ class Projection:
         sides = walls.pressure_sides()
         self.solver, self.hindrance = pressure_solver(grid, method, sides, cut=solids is not None)
         self._rhs = rhs
-        self._kernels = projection_kernels(grid.loops, grid.placement)
+        self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
         self._held = self._gradient.Flags(*(int(held) for held in sides.box))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
@@ -138,20 +156,22 @@ class Projection:
         else:
             self.solver.setup_open(self.solids.open, sides)
 
-    def compute_rhs(self, velocity, rhs, dt: float, rho: float) -> None:
-        """``rhs`` = -(rho dx² / dt) div u, in Pa."""
+    def compute_rhs(self, velocity, rhs, dt: float, rho: float, expansion=None) -> None:
+        """``rhs`` = -(rho dx² / dt) (div u - ``expansion``), in Pa."""
         self.grid.require_runtime()
         grid, scale = self.grid, rho * self.grid.dx / dt
+        kernels = projection_kernels(grid.loops, expansion is not None, grid.placement)
+        expansion = self._nothing if expansion is None else expansion
         if self.solids is None:
-            self._kernels.compute_rhs(velocity, rhs, grid.n, scale)
+            kernels.compute_rhs(velocity, rhs, expansion, grid.n, grid.dx, scale)
         else:
-            self._kernels.compute_cut_rhs(velocity, rhs, *self.solids.arguments(), scale)
+            kernels.compute_cut_rhs(velocity, rhs, expansion, *self.solids.arguments(), scale)
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure from cell to cell off the velocity."""
         if self.grid.collocated:
             self.walls.fill(pressure, PRESSURE)
-            self._kernels.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
+            self._gradient.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
             return
         self._gradient.subtract_gradient(
             velocity, pressure, self.solver.inv_diag, self.solver.level.open, self.grid.n, self._end, self._held, scale
@@ -159,7 +179,7 @@ class Projection:
 
     def project(
         self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int = 500,
-        sweeps: int | None = None,
+        sweeps: int | None = None, expansion=None,
     ) -> SolveResult:  # fmt: skip
         """Make ``velocity`` free of divergence in place, its sides filled before and after.
 
@@ -171,8 +191,10 @@ class Projection:
             tolerance: Relative residual of the pressure equation, L2.
             max_iterations: Give up after these.
             sweeps: Relax so often instead, from a pressure of 0.
+            expansion: The divergence to leave instead of 0, at cell centres, 1/s; of a cell that a solid cuts that of
+                its fluid and its solid part together.
         """
-        self.compute_rhs(velocity, self._rhs, dt, rho)
+        self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:
             result = self.solver.sweep(self._rhs, pressure, sweeps)
         else:

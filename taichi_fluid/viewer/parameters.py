@@ -20,6 +20,8 @@ ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""
 AT_RESET = ("pictures",)
 """What a change reaches with the next reset only."""
+ONLY_OPEN = ("combustion.expansion", "blast")
+"""What a box without an open side has no room for; of a source, the name alone."""
 AXES = "xyz"
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
@@ -135,7 +137,9 @@ def sections(scene: Scene) -> list[Section]:
 
 
 def _hidden(scene: Scene, key: str) -> bool:
-    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D)
+    name = key.rpartition(".")[2] if key.startswith("sources.") else key
+    confined = name in ONLY_OPEN and not scene.domain.has_open
+    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined
 
 
 def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parameter]:

@@ -148,12 +148,12 @@ def summary(
         "pressure": {
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
             "relative_residual": max((solve.relative_residual for solve in solves), default=0.0),
-            "not_converged": sum(solve.status.name != "CONVERGED" for solve in solves),
+            "not_converged": sum(solve.status.name not in ("CONVERGED", "SWEPT") for solve in solves),
             "unbalanced": sum(_imbalance(simulation, step) * scale > UNBALANCED for step in steps),
         },
         "diffusion": {
             "solves": len(diffusions),
-            "not_converged": sum(solve.status.name != "CONVERGED" for solve in diffusions),
+            "not_converged": sum(solve.status.name not in ("CONVERGED", "SWEPT") for solve in diffusions),
         },
         **own,
         **({"grids": grids} if len(grids) > 1 else {}),

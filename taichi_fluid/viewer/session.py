@@ -273,6 +273,7 @@ class Session:
                 stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint or None,
                 dye=[live.paint * channel for channel in live.colour] if live.paint else None,
                 temperature=live.heat or None,  # a stroke without heat leaves cold gas cold
+                fuel=live.fuel or None,
             )  # fmt: skip
         self._stale |= bool(strokes)
         return bool(strokes)

@@ -1,0 +1,194 @@
+"""Combustion: fuel that burns, the heat, soot and volume that come of it, and hot gas that cools by radiation.
+
+The flame is the one of Feldman, O'Brien and Arikan, Animating Suspended Particle Explosions (2003): it gives the flow a
+divergence, and the pressure makes room for it; Nguyen, Fedkiw and Jensen, Physically Based Modeling and Animation of
+Fire (2002), is where radiation to the fourth power comes from. Fuel burns throughout the gas that is hot enough, at a
+rate, where theirs burns at a front: so flames are as thick as the cells allow, and need no level set.
+"""
+
+import math
+
+from ._ti import ti
+from .grid import Grid
+from .kernels import PARTIALS, Array, add, kernel_family
+from .solids import Solids
+
+_ALWAYS = -3e38
+"""Ignition temperature that all gas has, K."""
+RADIATION_AT = 1000.0
+"""Temperature above ambient at which the rate of radiative cooling is given, K."""
+
+
+@ti.func
+def _burn_at(
+    c, I, s, fuel: ti.template(), temperature: ti.template(), smoke: ti.template(), expansion: ti.template(), part,
+    ignition, heat, soot, growth, sooty: ti.template(), expands: ti.template(),
+):  # fmt: skip
+    """Burn a part of what a cell has, if it is hot enough; returns how much."""
+    burnt = ti.f32(0.0)
+    if temperature[c] >= ignition:
+        burnt = part * ti.max(fuel[c], ti.f32(0.0))
+        fuel[c] = fuel[c] - burnt
+        temperature[c] = temperature[c] + heat * burnt
+        if ti.static(sooty):
+            smoke[c] = smoke[c] + soot * burnt
+        if ti.static(expands):
+            expansion[c] = expansion[c] + growth * burnt
+    return burnt
+
+
+@ti.func
+def _keep_open_part_at(c, I, s, expansion: ti.template(), open: ti.template(), n):
+    """Of a cell that a solid cuts, only the fluid's part expands: the mean of how far its faces are open."""
+    cells = s[0] * (n[0] + 2)
+    total = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        total += open[c + axis * cells] + open[c + axis * cells + s[axis]]
+    expansion[c] = expansion[c] * total * ti.f32(ti.static(0.5 / s.n))
+
+
+@ti.func
+def _dilute_at(c, I, s, a: ti.template(), expansion: ti.template(), offset, dt):
+    a[offset + c] = a[offset + c] / (ti.f32(1.0) + expansion[c] * dt)
+
+
+@ti.func
+def _radiate_at(c, I, s, temperature: ti.template(), rate):
+    """T' = -r T (T / 1000 K)³ makes 1 / T³ grow evenly; ``rate`` is 3 r dt."""
+    hot = temperature[c]
+    if hot > 0:
+        x = hot * ti.f32(1.0 / RADIATION_AT)
+        temperature[c] = hot * (ti.f32(1.0) + rate * x * x * x) ** ti.f32(-1.0 / 3.0)
+
+
+@kernel_family
+def flame_kernels(loops, sooty, expands):
+    IntVector, reduce_cells, reduced = loops.IntVector, loops.reduce_cells, loops.reduced
+
+    @ti.kernel
+    def burn(
+        fuel: Array, temperature: Array, smoke: Array, expansion: Array, n: IntVector, part: ti.f32, ignition: ti.f32,
+        heat: ti.f32, soot: ti.f32, growth: ti.f32, partials: Array, burnt: Array,
+    ):  # fmt: skip
+        reduce_cells(
+            n, partials, ti.f32(0.0), add, _burn_at,
+            (fuel, temperature, smoke, expansion, part, ignition, heat, soot, growth, sooty, expands),
+        )  # fmt: skip
+        for _ in range(1):
+            burnt[0] = burnt[0] + reduced(partials, ti.f32(0.0), add)
+
+    return {"burn": burn}
+
+
+@kernel_family
+def expansion_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def keep_open_part(expansion: Array, open: Array, n: IntVector):
+        each_cell(n, _keep_open_part_at, (expansion, open, n))
+
+    @ti.kernel
+    def dilute(a: Array, expansion: Array, n: IntVector, offset: ti.i32, dt: ti.f32):
+        each_cell(n, _dilute_at, (a, expansion, offset, dt))
+
+    return {"keep_open_part": keep_open_part, "dilute": dilute}
+
+
+@kernel_family
+def radiation_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def radiate(temperature: Array, n: IntVector, rate: ti.f32):
+        each_cell(n, _radiate_at, (temperature, rate))
+
+    return {"radiate": radiate}
+
+
+class Flame:
+    """Burns fuel on one grid and says how much room it takes.
+
+    In a step of dt a cell of fuel F that is hot enough burns b = F (1 - exp(-burn_rate · dt)). Its temperature rises by
+    heat · b, its smoke by soot · b, and its volume grows by the part expansion · b: that, over dt, is the divergence
+    which the projection is to leave. What is counted per volume is then thinned out by ``dilute``, so that the flow,
+    which carries values and not amounts, keeps the amounts. Temperature is not: gas that expands in the open stays hot.
+
+    Call in this order, once a step: ``begin``, what else adds to ``expansion``, ``burn``, ``finish``, ``dilute``.
+
+    Attributes:
+        expansion: The prescribed divergence at cell centres, 1/s: of a cell, as the projection and
+            ``Diagnostics.divergence`` have it, that is of its fluid and its solid part together.
+
+    Args:
+        grid: The grid.
+        solids: What stands in it.
+    """
+
+    def __init__(self, grid: Grid, solids: Solids | None = None):
+        self.grid, self.solids = grid, solids
+        self.expansion = grid.array()
+        self._burnt, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, PARTIALS)
+        self._burnt.fill(0.0)
+        self._nothing = ti.ndarray(ti.f32, 1)
+        self._kernels = expansion_kernels(grid.loops)
+
+    @property
+    def burnt(self) -> float:
+        """Integral over the box of the fuel burnt so far, in units of fuel times m³ (2D: m²); one number read back."""
+        self.grid.require_runtime()
+        return float(self._burnt[0]) * self.grid.cell_volume
+
+    @burnt.setter
+    def burnt(self, amount: float) -> None:
+        self.grid.require_runtime()
+        self._burnt[0] = amount / self.grid.cell_volume
+
+    def begin(self) -> None:
+        """Prescribe no divergence."""
+        self.grid.require_runtime()
+        self.expansion.fill(0.0)
+
+    def burn(
+        self, fuel, temperature, smoke, dt: float, burn_rate: float, ignition: float = 0.0, heat: float = 0.0,
+        soot: float = 0.0, expansion: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Burn for dt seconds, in place; ghosts must be filled afterwards.
+
+        Args:
+            fuel: At cell centres.
+            temperature: K above ambient.
+            smoke: Takes the soot; None leaves it out.
+            dt: Seconds.
+            burn_rate: Part of the fuel that burns each second, 1/s.
+            ignition: Temperature above ambient from which it does, K; 0 is any, also below ambient.
+            heat: K for each unit burnt.
+            soot: Smoke for each unit burnt.
+            expansion: Relative growth of volume for each unit burnt.
+        """
+        self.grid.require_runtime()
+        part = -math.expm1(-burn_rate * dt)
+        sooty = smoke is not None and soot > 0
+        kernels = flame_kernels(self.grid.loops, sooty, expansion > 0)
+        kernels.burn(
+            fuel, temperature, smoke if sooty else self._nothing, self.expansion, self.grid.n, part,
+            ignition if ignition > 0 else _ALWAYS, heat, soot, expansion / dt, self._partials, self._burnt,
+        )  # fmt: skip
+
+    def finish(self) -> None:
+        """When all that expands has been added: of a cell that a solid cuts, only the fluid's part does."""
+        if self.solids is not None:
+            self._kernels.keep_open_part(self.expansion, self.solids.open, self.grid.n)
+
+    def dilute(self, array, dt: float, offset: int = 0) -> None:
+        """Divide a scalar by 1 + expansion · dt, the factor by which its volume grows in this step."""
+        self._kernels.dilute(array, self.expansion, self.grid.n, offset, dt)
+
+
+def radiate(grid: Grid, temperature, rate: float, dt: float) -> None:
+    """Cool hot gas as a thin layer radiates: dT/dt = -rate · T (T / 1000 K)³, solved exactly.
+
+    T is counted above ambient, and what is not above it stays. ``rate`` in 1/s is that of gas at 1000 K.
+    """
+    grid.require_runtime()
+    radiation_kernels(grid.loops).radiate(temperature, grid.n, 3.0 * rate * dt)
