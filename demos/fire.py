@@ -19,7 +19,9 @@ from taichi_fluid.sources import Emitter
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 2.0) -> None:
     arch = backend.start(arch)
     scene = tf.preset("fire").with_values({"domain.resolution": resolution})
-    for source in range(len(scene.sources)):  # without patches that come and go, what they supply is rate times volume times time
+    for source in range(
+        len(scene.sources)
+    ):  # without patches that come and go, what they supply is rate times volume times time
         scene = scene.with_values({f"sources.{source}.mottle": 0.0})
     simulation = tf.Simulation(scene)
     simulation.advance(seconds)
