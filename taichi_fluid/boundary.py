@@ -69,6 +69,16 @@ def _write_mean_of_ghosts(
             a[cell] = total * ti.f32(ti.static(1.0 / ghosts))
 
 
+@ti.func
+def _slow_inflow_at(c, I, s, u: ti.template(), step, open, n, axis: ti.template()):
+    lower = axis * s[0] * (n[0] + 2) + c + s[axis]
+    upper = lower + n[axis] * s[axis]
+    if open[2 * axis] == 1:
+        u[lower] = u[lower] / (ti.f32(1.0) + step * ti.max(u[lower], ti.f32(0.0)))
+    if open[2 * axis + 1] == 1:
+        u[upper] = u[upper] / (ti.f32(1.0) + step * ti.max(-u[upper], ti.f32(0.0)))
+
+
 @kernel_family
 def boundary_kernels(loops):
     IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
@@ -89,7 +99,18 @@ def boundary_kernels(loops):
             for axis in ti.static(range(dim + 1 - ghosts)):
                 each_on_plane(n, axis, _write_mean_of_ghosts, (a, offset, n, wrap, ghosts, axis))
 
-    return {"fill_ghosts": fill_ghosts, "fill_corners": fill_corners, "Numbers": Numbers, "Modes": Modes}
+    @ti.kernel
+    def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _slow_inflow_at, (velocity, step, open, n, axis))
+
+    return {
+        "fill_ghosts": fill_ghosts,
+        "fill_corners": fill_corners,
+        "slow_inflow": slow_inflow,
+        "Numbers": Numbers,
+        "Modes": Modes,
+    }
 
 
 class Walls:
@@ -193,6 +214,19 @@ class Walls:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""
         for axis in range(self.grid.dim):
             self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
+
+    def slow_inflow(self, velocity, dt: float) -> None:
+        """Mix what enters through open sides with the air outside, which is at rest; before a projection.
+
+        The pressure there is 0 whether the fluid leaves or enters. What enters would bring along a kinetic energy that
+        nothing paid for, and a hot column between open sides gathers it until it tears itself apart. So a face through
+        which fluid enters takes as much of its velocity, 0, from outside as flows through in ``dt``; see Bruneau and
+        Fabrie (1994) and Moghadam et al. (2011) on backflow. The collocated grid has no faces on its sides.
+        """
+        self.grid.require_runtime()
+        if self.has_open and not self.grid.collocated:
+            flags = self._kernels.Modes(*map(int, self._kinds(Boundary.OPEN)))
+            self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
 
     def path_limits(self, component: int):
         """Lowest and highest point, in the cell-centred index space, that a path may come from; and the periods.

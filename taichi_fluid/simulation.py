@@ -489,6 +489,7 @@ class Simulation(Flow):
         return results
 
     def _project(self, dt: float) -> None:
+        self.walls.slow_inflow(self.state.velocity.current, dt)
         self._pressure_result = self._project_velocity(self.state.velocity.current, dt)
 
     def _project_velocity(self, velocity, dt: float) -> SolveResult:

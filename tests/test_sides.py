@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import divergence, norm, random_scalar, take
+from reference import divergence, face_shape, norm, random_scalar, take
+from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
 from taichi_fluid.advection import Advection, Scheme, Trace
@@ -625,3 +626,40 @@ def test_a_periodic_flow_keeps_its_momentum(dim):
         assert simulation.step().pressure.status is Status.CONVERGED
     means = simulation.to_numpy("velocity").reshape(dim, -1).mean(axis=1)
     np.testing.assert_allclose(means, speed, rtol=1e-6)
+
+
+@pytest.mark.vulkan_too
+def test_what_enters_through_an_open_side_is_slowed_by_the_air_outside(dim):
+    """By as much of its velocity, 0, as flows in; what leaves, and what a wall gives, stays bit for bit."""
+    n, dx, dt = 6, 0.1, 0.05
+    grid = Grid((n,) * dim, dx)
+    walls = Walls(grid, [["open", "open"], ["no-slip", "open"], ["open", "free-slip"]][:dim])
+    velocity = grid.velocity()
+    faces = [random_scalar(face_shape(grid.shape, axis), axis).astype(np.float32) for axis in range(dim)]
+    grid.face_velocity_from_numpy(velocity, faces)
+    before = grid.face_velocity_to_numpy(velocity)
+    walls.slow_inflow(velocity, dt)
+    after = grid.face_velocity_to_numpy(velocity)
+    for axis, (one, two) in enumerate(zip(before, after, strict=True)):
+        expected = one.astype(np.float64)
+        for side, end, sign in ((0, 0, 1), (1, -1, -1)):
+            if walls.sides[axis][side].kind is Boundary.OPEN:
+                face = np.moveaxis(expected, axis, 0)
+                face[end] = face[end] / (1 + dt / dx * np.maximum(sign * face[end], 0))
+        np.testing.assert_allclose(two, expected, rtol=1e-6)
+        assert np.array_equal(two[expected == one], one[expected == one])
+        assert (expected != one).any()
+
+
+def test_a_hot_column_between_open_sides_does_not_tear_itself_apart():
+    """Its energy stays what it is once it stands; before, what entered brought energy of its own, and it grew tenfold."""
+    source = {"shape": "sphere", "center": [0.35, 0.27, 0.35], "radius": 0.1, "temperature": 12000.0}
+    made = scene_of(
+        (18, 28, 18), 0.7 / 18, {"expansion": 0.0008, "cooling": 1.5}, {"cfl": 0.7}, [{**source, "mottle": 1.0}],
+        [["open", "open"]] * 3,
+    )  # fmt: skip
+    simulation, energies = Simulation(made), []
+    for _ in range(10):
+        simulation.advance(0.5)
+        energies.append(simulation.diagnostics.kinetic_energy(simulation.state.velocity.current))
+    assert max(energies[3:]) < 3 * np.median(energies[1:4])
