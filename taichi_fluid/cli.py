@@ -336,9 +336,15 @@ def _require_plot(path: Path) -> None:
         raise OutputError(f"the plot {str(path)!r} has a suffix that is not written: give one of {', '.join(known)}.")
 
 
-def _compare(paths: tuple[Path, Path]) -> None:
+def _results_console() -> Any:
+    """Where tables are printed; into a file or a pipe as wide as they are."""
     from rich.console import Console
 
+    console = Console(soft_wrap=True)
+    return console if console.is_terminal else Console(soft_wrap=True, width=200)
+
+
+def _compare(paths: tuple[Path, Path]) -> None:
     from .bench.files import NoBench, load
     from .bench.report import comparison
 
@@ -347,9 +353,9 @@ def _compare(paths: tuple[Path, Path]) -> None:
     except NoBench as error:
         _stop(str(error))
     if not parts:
-        _stop(f"{str(paths[0])!r} and {str(paths[1])!r} have no row of the same arch, scene and resolution.")
+        _stop(f"{str(paths[0])!r} and {str(paths[1])!r} have no row of the same arch, scene, resolution and settings.")
     for part in parts:
-        Console(soft_wrap=True).print(part)
+        _results_console().print(part)
 
 
 @main.command()
@@ -441,12 +447,12 @@ def bench(
     except TaichiUnavailable as error:
         _stop(str(error))
     named = dict.fromkeys(backend.best() if arch == "auto" else arch for arch in archs or ("auto",))
-    runs = [Run(arch, each) for each in scenes for arch in named]
+    runs = [Run(arch, each, tuple(settings)) for each in scenes for arch in named]
     try:
-        bench = Bench(runs, steps, json_path, earlier_rows(json_path) if append and json_path else ())
+        measuring = Bench(runs, steps, json_path, earlier_rows(json_path) if append and json_path else ())
     except NoBench as error:
         _stop(str(error))
-    _measure(bench, runs, json_path, plot_path)
+    _measure(measuring, runs, json_path, plot_path)
 
 
 def _given(context: click.Context, name: str) -> bool:
@@ -479,7 +485,7 @@ def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path:
     except OSError as error:
         _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     rows = bench.rows[before:]
-    Console(soft_wrap=True).print(tables(rows))
+    _results_console().print(tables(rows))
     if json_path is not None and rows:
         click.echo(str(json_path))
     if status:

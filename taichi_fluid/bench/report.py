@@ -11,12 +11,13 @@ from rich.table import Table
 Row = Mapping[str, Any]
 
 
-def _key(row: Row) -> tuple[str, tuple[int, ...]]:
-    return row["scene"], tuple(row["resolution"])
+def _key(row: Row) -> tuple:
+    return row["scene"], tuple(row["resolution"]), tuple(row.get("settings", ()))
 
 
 def _title(row: Row) -> str:
-    return f"{row['scene']}, {' x '.join(map(str, row['resolution']))} cells"
+    shape = " x ".join(map(str, row["resolution"]))
+    return ", ".join([row["scene"], f"{shape} cells", *row.get("settings", ())])
 
 
 def _number(value: float | None, unit: str = "") -> str:
@@ -72,7 +73,7 @@ def _stage_cells(stage: Row | None, first: Row | None, ratio: bool) -> list[str]
     share = stage.get("share_of_copy")
     cells = [
         _number(stage["median_ms"]), f"{_number(low)} to {_number(high)}", _number(1e-6 * stage["cells_per_s"]),
-        _number(stage.get("gb_per_s")), "-" if share is None else f"{share:.0%}",
+        _number(stage.get("gb_per_s")), "-" if share is None else f"{share:.1%}",
     ]  # fmt: skip
     if ratio:
         cells.append("-" if first is None else _number(stage["median_ms"] / first["median_ms"]))
@@ -110,7 +111,7 @@ def _pair(value: Mapping[str, float]) -> str:
 
 
 def matched(before: Sequence[Row], after: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Rows of two files that measure the same: arch, scene and resolution."""
+    """Rows of two files that measure the same: arch, scene, resolution and settings."""
     latest = {(row["arch"], *_key(row)): row for row in before if "problem" not in row}
     for row in after:
         first = latest.get((row["arch"], *_key(row)))

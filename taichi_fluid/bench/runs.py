@@ -23,13 +23,22 @@ from .measure import SAYS, WARM_STEPS
 
 HERE = Path(__file__).parent
 DRIVER_SECONDS = 30
+COLD_PART = 0.3
+"""Of the progress of a row; what share of its time the cold start takes differs from scene to scene."""
 
 
 class Run(NamedTuple):
-    """One row to measure."""
+    """One row to measure.
+
+    Attributes:
+        arch: Backend.
+        scene: What it runs.
+        settings: What was changed in the scene, as ``key=value``: rows with other settings are not compared.
+    """
 
     arch: str
     scene: Scene
+    settings: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -146,12 +155,16 @@ def measured(run: Run, steps: int, progress: Callable[[float], None]) -> dict[st
         environ = {**backend.probe_environment(), **dict.fromkeys(caches, str(cache))}
         job = {"arch": run.arch, "scene": str(scene), "cache": str(cache / "kernels")}
         cold = _in_a_process({**job, "steps": 0}, environ, progress)
-        warm = _in_a_process({**job, "steps": steps}, environ, progress)
+        cached = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+        progress(COLD_PART)
+        warm = _in_a_process(
+            {**job, "steps": steps}, environ, lambda part: progress(COLD_PART + (1 - COLD_PART) * part)
+        )
     both = {
         key: {"cold": cold.pop(key), "warm": warm.pop(key)}
         for key in ("compile_s", "first_frame_s")
     }  # fmt: skip
-    return {**warm, **both}
+    return {**warm, **both, "kernel_cache_mb": 1e-6 * cached}
 
 
 def _movable(scene: Scene) -> Scene:
@@ -201,6 +214,7 @@ class Bench:
             "arch": run.arch,
             "scene": scene.name,
             "resolution": list(scene.domain.shape),
+            "settings": list(run.settings),
             "tolerance": scene.solver.tolerance,
         }
         try:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._ti import ti
+from .._ti import Kernel, fill_ndarray, ti
 from ..kernels import Replay
 
 TRAFFIC = {
@@ -175,8 +175,7 @@ def watched() -> Iterator[Watch]:
     It costs less than a microsecond a call. Only one may be open at a time.
     """
     watch = Watch()
-    kernel_class, array_class = ti.lang.kernel_impl.Kernel, ti.ScalarNdarray
-    launch_kernel, replay, fill = kernel_class.launch_kernel, Replay.__call__, array_class.fill
+    launch_kernel, replay, fill = Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill
 
     def noted_launch(self, compiled, *values):
         watch.note([(self, values)])
@@ -188,18 +187,18 @@ def watched() -> Iterator[Watch]:
 
     def noted_fill(self, value):
         # Some backends fill by a kernel of Taichi's, others by a call of the driver: a launch either way.
-        kernel_class.launch_kernel = launch_kernel
+        Kernel.launch_kernel = launch_kernel
         try:
             fill(self, value)
         finally:
-            kernel_class.launch_kernel = noted_launch
-        watch.note([(ti._kernels.fill_ndarray, (self, value))])
+            Kernel.launch_kernel = noted_launch
+        watch.note([(fill_ndarray, (self, value))])
 
-    kernel_class.launch_kernel, Replay.__call__, array_class.fill = noted_launch, noted_replay, noted_fill
+    Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill = noted_launch, noted_replay, noted_fill
     try:
         yield watch
     finally:
-        kernel_class.launch_kernel, Replay.__call__, array_class.fill = launch_kernel, replay, fill
+        Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill = launch_kernel, replay, fill
 
 
 def moved(launches: Sequence[Launch]) -> int | None:
