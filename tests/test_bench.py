@@ -200,6 +200,7 @@ def test_every_stage_has_its_numbers(step_counts):
     assert numbers["not_converged"] == 0
     assert numbers["iterations"] <= 6
     for stage in numbers["stages"].values():
+        assert stage["processor_ms"] >= 0
         low, high = stage["quartiles_ms"]
         assert 0 < low <= stage["median_ms"] <= high
         assert stage["cells_per_s"] == pytest.approx(1e3 * 32**3 / stage["median_ms"])

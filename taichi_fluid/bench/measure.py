@@ -99,15 +99,25 @@ def peak_resident() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def _clocks() -> tuple[float, float]:
+    """Seconds on the clock, and seconds that all threads of this process have had of the processors."""
+    return time.perf_counter(), time.process_time()
+
+
+def _passed(before: tuple[float, float], after: tuple[float, float]) -> tuple[float, float]:
+    """Milliseconds between two readings of both clocks."""
+    return 1e3 * (after[0] - before[0]), 1e3 * (after[1] - before[1])
+
+
 class Marks:
-    """Stages between those of a simulation: each waits for the device, reads the clock and says what was launched.
+    """Stages between those of a simulation: each waits for the device, reads the clocks and notes what was launched.
 
     What of a step comes before its first stage, the check for NaN and the choice of dt, is called ``check``.
     """
 
     def __init__(self, simulation: Simulation, watch: Watch):
         self._watch, self._stages = watch, list(simulation.stages)
-        self._times: list[float] = []
+        self._times: list[tuple[float, float]] = []
         self._launches: list[list[Launch]] = []
         self.names = ["check", *(stage.name for stage in self._stages)]
         simulation.stages = [Stage("mark", self._mark)]
@@ -117,20 +127,19 @@ class Marks:
 
     def _mark(self, simulation: Simulation, dt: float) -> None:
         ti.sync()
-        self._times.append(time.perf_counter())
+        self._times.append(_clocks())
         self._launches.append(self._watch.take())
 
-    def step(self) -> tuple[Step, dict[str, float], dict[str, list[Launch]]]:
-        """One step: what it says, ms of each stage, and what each has launched."""
+    def step(self) -> tuple[Step, dict[str, tuple[float, float]], dict[str, list[Launch]]]:
+        """One step: what it says, ms of each stage on the clock and of the processors, and what each has launched."""
         self._watch.take()
         self._launches = []
         ti.sync()
-        self._times = [time.perf_counter()]
+        self._times = [_clocks()]
         taken = self._simulation.step()
-        seconds = [after - before for before, after in zip(self._times[:-1], self._times[1:], strict=True)]
-        return taken, *(
-            dict(zip(self.names, values, strict=True)) for values in ([1e3 * s for s in seconds], self._launches)
-        )
+        times = [_passed(*pair) for pair in zip(self._times[:-1], self._times[1:], strict=True)]
+        by_name = zip(self.names, times, strict=True)
+        return taken, dict(by_name), dict(zip(self.names, self._launches, strict=True))
 
     def close(self) -> None:
         """Give the simulation its own stages back."""
@@ -216,10 +225,10 @@ def steps_of(simulation: Simulation, count: int) -> dict[str, Any]:
     whole_ms, taken, stage_ms, launches, calls = [], [], [], [], []
     for k in range(count):
         ti.sync()
-        start = time.perf_counter()
+        before = _clocks()
         taken.append(simulation.step())
         ti.sync()
-        whole_ms.append(1e3 * (time.perf_counter() - start))
+        whole_ms.append(_passed(before, _clocks()))
         with watched() as watch:
             marks = Marks(simulation, watch)
             step, ms, launched = marks.step()
@@ -231,12 +240,13 @@ def steps_of(simulation: Simulation, count: int) -> dict[str, Any]:
         _say(progress=(WARM_STEPS + 2 * k + 2) / (WARM_STEPS + 2 * count))
     stages = {}
     for name in stage_ms[0]:
-        times = [ms[name] for ms in stage_ms]
+        times, processor = zip(*(ms[name] for ms in stage_ms), strict=True)
         moves = [moved(launched[name]) for launched in launches]
         median, counted = statistics.median(times), [m for m in moves if m is not None]
         whole = len(counted) == len(moves)
         stages[name] = {
             "median_ms": median,
+            "processor_ms": statistics.median(processor),
             "quartiles_ms": spread(times),
             "cells_per_s": 1e3 * cells / median,
             "mb_moved": 1e-6 * statistics.median(counted) if whole else None,
@@ -247,12 +257,15 @@ def steps_of(simulation: Simulation, count: int) -> dict[str, Any]:
     totals = [sum(len(each) for each in launched.values()) for launched in launches]
     parts = [stage["mb_moved"] for stage in stages.values()]
     whole_mb = None if None in parts else sum(parts)
+    times, processor = zip(*whole_ms, strict=True)
+    step_ms = statistics.median(times)
     return {
-        "ms_per_step": statistics.median(whole_ms),
-        "quartiles_ms": spread(whole_ms),
-        "cells_per_s": 1e3 * cells / statistics.median(whole_ms),
+        "ms_per_step": step_ms,
+        "processor_ms": statistics.median(processor),
+        "quartiles_ms": spread(times),
+        "cells_per_s": 1e3 * cells / step_ms,
         "mb_moved": whole_mb,
-        "gb_per_s": None if whole_mb is None else whole_mb / statistics.median(whole_ms),
+        "gb_per_s": None if whole_mb is None else whole_mb / step_ms,
         "steps": count,
         "stages": stages,
         "uncounted_kernels": sorted(set().union(*(uncounted(each) for each in launches[-1].values()))),

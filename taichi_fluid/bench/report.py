@@ -95,6 +95,8 @@ def _number_table(rows: Sequence[Row]) -> Table:
         ),
         "arrays, bytes per cell": lambda r: f"{_number(r['arrays_mb'])} MB, {_number(r['bytes_per_cell'])}",
         "peak memory": lambda r: _number(r["peak_memory_mb"], " MB"),
+        "processor time of a step": lambda r: _number(r["processor_ms"], " ms"),
+        "load of the machine before": lambda r: _number(r["load"]),
         "copy": lambda r: _number(r["copy_gb_per_s"], " GB/s"),
         "device": lambda r: r["device"] or "-",
     }
@@ -124,7 +126,14 @@ def _ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
     for name, stage in after["stages"].items():
         if name in before["stages"]:
             yield f"  {name}, ms", before["stages"][name]["median_ms"], stage["median_ms"]
-    for name in ("iterations", "launches_per_step", "bytes_per_cell", "peak_memory_mb", "copy_gb_per_s"):
+    for name in (
+        "processor_ms",
+        "iterations",
+        "launches_per_step",
+        "bytes_per_cell",
+        "peak_memory_mb",
+        "copy_gb_per_s",
+    ):
         if name in before and name in after:
             yield name.replace("_", " "), before[name], after[name]
     for name in ("compile_s", "first_frame_s"):
@@ -154,12 +163,13 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     done = [row for row in rows if "problem" not in row]
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     scaling, bars = figure.subplots(1, 2)
-    lines: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    lines: dict[str, list[tuple[int, float]]] = {}
     for row in done:
         cells = math.prod(row["resolution"])
-        lines.setdefault((row["arch"], row["scene"]), []).append((cells, row["ms_per_step"]))
-    for (arch, scene), points in lines.items():
-        scaling.plot(*zip(*sorted(points), strict=True), "o-", label=f"{arch}, {scene}")
+        label = ", ".join([row["arch"], row["scene"], *row.get("settings", ())])
+        lines.setdefault(label, []).append((cells, row["ms_per_step"]))
+    for label, points in lines.items():
+        scaling.plot(*zip(*sorted(points), strict=True), "o-", label=label)
     scaling.set(xscale="log", yscale="log", xlabel="cells", ylabel="ms per step", title="time of a step")
     scaling.grid(alpha=0.3)
     scaling.legend()

@@ -80,6 +80,14 @@ def environment() -> dict[str, Any]:
     }
 
 
+def _load() -> float | None:
+    """How many processes have wanted a processor over the last minute; None where the system does not say."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (AttributeError, OSError):
+        return None
+
+
 class Problem(Exception):
     """A row that cannot be measured; the message is one sentence."""
 
@@ -216,6 +224,7 @@ class Bench:
             "resolution": list(scene.domain.shape),
             "settings": list(run.settings),
             "tolerance": scene.solver.tolerance,
+            "load": _load(),
         }
         try:
             device = self._device(run.arch)
