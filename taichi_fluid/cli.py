@@ -336,12 +336,14 @@ def _require_plot(path: Path) -> None:
         raise OutputError(f"the plot {str(path)!r} has a suffix that is not written: give one of {', '.join(known)}.")
 
 
-def _results_console() -> Any:
-    """Where tables are printed; into a file or a pipe as wide as they are."""
+def _print_wide(part: Any) -> None:
+    """Print tables as wide as they are: a terminal that is narrower breaks their lines, and a pipe has no width."""
     from rich.console import Console
+    from rich.measure import Measurement
 
-    console = Console(soft_wrap=True)
-    return console if console.is_terminal else Console(soft_wrap=True, width=200)
+    console = Console()
+    widest = Measurement.get(console, console.options.update_width(1000), part).maximum
+    Console(width=max(console.width, widest)).print(part)
 
 
 def _compare(paths: tuple[Path, Path]) -> None:
@@ -355,7 +357,7 @@ def _compare(paths: tuple[Path, Path]) -> None:
     if not parts:
         _stop(f"{str(paths[0])!r} and {str(paths[1])!r} have no row of the same arch, scene, resolution and settings.")
     for part in parts:
-        _results_console().print(part)
+        _print_wide(part)
 
 
 @main.command()
@@ -485,7 +487,7 @@ def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path:
     except OSError as error:
         _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     rows = bench.rows[before:]
-    _results_console().print(tables(rows))
+    _print_wide(tables(rows))
     if json_path is not None and rows:
         click.echo(str(json_path))
     if status:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 Row = Mapping[str, Any]
 
@@ -37,17 +38,17 @@ def tables(rows: Sequence[Row]) -> RenderableType:
     for group in groups.values():
         done = [row for row in group if "problem" not in row]
         if done:
-            parts += [_stage_table(done), _number_table(done)]
-        parts += [f"{row['arch']}, {_title(row)}: {row['problem']}" for row in group if "problem" in row]
+            parts += [Text(_title(done[0]), style="italic"), _stage_table(done), _number_table(done)]
+        parts += [Text(f"{row['arch']}, {_title(row)}: {row['problem']}") for row in group if "problem" in row]
     return Group(*parts)
 
 
 def _stage_table(rows: Sequence[Row]) -> Table:
-    table = Table(title=f"{_title(rows[0])}", title_justify="left")
+    table = Table()
     table.add_column("stage")
     for row in rows:
         table.add_column(f"{row['arch']}: ms", justify="right")
-        for name in ("quartiles", "Mcells/s", "GB/s", "of copy"):
+        for name in ("quartiles", "processor", "Mcells/s", "GB/s", "of copy"):
             table.add_column(name, justify="right")
         if row is not rows[0]:
             table.add_column(f"{row['arch']}/{rows[0]['arch']}", justify="right")
@@ -68,11 +69,12 @@ def _stage_table(rows: Sequence[Row]) -> Table:
 
 def _stage_cells(stage: Row | None, first: Row | None, ratio: bool) -> list[str]:
     if stage is None:
-        return ["-"] * (6 if ratio else 5)
+        return ["-"] * (7 if ratio else 6)
     low, high = stage["quartiles_ms"]
     share = stage.get("share_of_copy")
     cells = [
-        _number(stage["median_ms"]), f"{_number(low)} to {_number(high)}", _number(1e-6 * stage["cells_per_s"]),
+        _number(stage["median_ms"]), f"{_number(low)}–{_number(high)}", _number(stage["processor_ms"]),
+        _number(1e-6 * stage["cells_per_s"]),
         _number(stage.get("gb_per_s")), "-" if share is None else f"{share:.1%}",
     ]  # fmt: skip
     if ratio:
@@ -95,7 +97,6 @@ def _number_table(rows: Sequence[Row]) -> Table:
         ),
         "arrays, bytes per cell": lambda r: f"{_number(r['arrays_mb'])} MB, {_number(r['bytes_per_cell'])}",
         "peak memory": lambda r: _number(r["peak_memory_mb"], " MB"),
-        "processor time of a step": lambda r: _number(r["processor_ms"], " ms"),
         "load of the machine before": lambda r: _number(r["load"]),
         "copy": lambda r: _number(r["copy_gb_per_s"], " GB/s"),
         "device": lambda r: r["device"] or "-",
@@ -146,10 +147,10 @@ def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Rend
     """Tables of ratios, after over before, for what both files have measured; empty where there is nothing."""
     parts: list[RenderableType] = []
     for first, second in matched(before["rows"], after["rows"]):
-        table = Table("", "A", "B", "B/A", title=f"{second['arch']}, {_title(second)}", title_justify="left")
+        table = Table("", "A", "B", "B/A")
         for name, a, b in _ratios(first, second):
             table.add_row(name, _number(a), _number(b), _number(b / a) if a else "-")
-        parts.append(table)
+        parts += [Text(f"{second['arch']}, {_title(second)}", style="italic"), table]
     differing = [key for key in ("machine", "versions", "commit") if before.get(key) != after.get(key)]
     if parts and differing:
         parts.append(f"The two files differ in {' and '.join(differing)}.")
