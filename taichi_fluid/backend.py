@@ -21,13 +21,13 @@ class BackendError(RuntimeError):
     """A backend that does not start here; the message says which, and what does."""
 
 
-def starts(arch: str, hardware: bool = False) -> bool:
-    """Whether ``arch`` starts, found out in another process: a missing driver can end the one that asks.
+def start_log(arch: str) -> str | None:
+    """What another process says while it starts ``arch``; None if it does not start.
 
-    With ``hardware`` a Vulkan driver that computes on the processor does not count.
+    Another process, because a missing driver can end the one that asks.
     """
     if arch == "metal" and sys.platform != "darwin":
-        return False
+        return None
     code = (
         "from taichi_fluid._ti import ti\n"
         f"ti.init(arch=ti.{arch}, log_level=ti.TRACE, enable_fallback=False)\n"
@@ -40,10 +40,16 @@ def starts(arch: str, hardware: bool = False) -> bool:
             [sys.executable, "-c", code], capture_output=True, timeout=PROBE_SECONDS, env=probe_environment()
         )
     except subprocess.TimeoutExpired:
-        return False
-    device = VULKAN_DEVICE.search((probe.stdout + probe.stderr).decode(errors="replace"))
+        return None
+    return (probe.stdout + probe.stderr).decode(errors="replace") if probe.returncode == 0 else None
+
+
+def starts(arch: str, hardware: bool = False) -> bool:
+    """Whether ``arch`` starts. With ``hardware`` a Vulkan driver that computes on the processor does not count."""
+    log = start_log(arch)
+    device = VULKAN_DEVICE.search(log or "")
     software = device is not None and SOFTWARE.search(device.group(1)) is not None
-    return probe.returncode == 0 and not (hardware and software)
+    return log is not None and not (hardware and software)
 
 
 def probe_environment() -> dict[str, str]:
@@ -73,12 +79,17 @@ def start(arch: str = "auto", **options) -> str:
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         raise BackendError("opengl does not start without a display (DISPLAY is not set): try vulkan or cpu.")
     if arch == "auto":
-        arch = next((a for a in AUTO_ORDER[:-1] if _worth_trying(a) and starts(a, hardware=True)), "cpu")
+        arch = best()
     elif arch != "cpu" and not starts(arch):
         raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
     with _quiet_stdout():
         start_here(arch, **options)
     return arch
+
+
+def best() -> str:
+    """The arch that ``auto`` means here."""
+    return next((arch for arch in AUTO_ORDER[:-1] if _worth_trying(arch) and starts(arch, hardware=True)), "cpu")
 
 
 def start_here(arch: str, **options) -> None:

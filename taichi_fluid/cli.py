@@ -306,3 +306,211 @@ def doctor(json_path: Path | None) -> None:
     working = [finding["right"] for finding in findings if finding["starts"]]
     if not working or not all(working):
         raise SystemExit(1)
+
+
+def _bench_scenes(
+    scene: str | None, dim: int | None, resolutions: Sequence[int], settings: Sequence[str]
+) -> list[Scene]:
+    """The scene to measure at each resolution, checked."""
+    from .bench.files import default_scene
+
+    changes = _parse_settings(settings)
+    if scene is None:
+        chosen = default_scene(dim or 3)
+    else:
+        chosen = preset(scene) if scene in preset_names() else Scene.load(scene)
+        if dim is not None and chosen.dim != dim:
+            raise SceneError(f"--dim is {dim} and the scene {scene!r} has {chosen.dim} axes: leave --dim out.")
+    chosen = chosen.with_values(changes) if changes else chosen
+    if not resolutions:
+        return [chosen]
+    return [chosen.with_values({"domain.resolution": n}) for n in dict.fromkeys(resolutions)]
+
+
+def _require_plot(path: Path) -> None:
+    """Raise OutputError unless a plot can be drawn, and written to ``path``."""
+    require_writable(path, "the plot")
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise OutputError(
+            "--plot needs matplotlib, which is not installed: pip install 'taichi-fluid[plot]', or leave --plot out."
+        ) from None
+    known = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in known:
+        raise OutputError(f"the plot {str(path)!r} has a suffix that is not written: give one of {', '.join(known)}.")
+
+
+def _print_wide(part: Any) -> None:
+    """Print tables as wide as they are: a terminal that is narrower breaks their lines, and a pipe has no width."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console()
+    widest = Measurement.get(console, console.options.update_width(1000), part).maximum
+    Console(width=max(console.width, widest)).print(part)
+
+
+def _compare(paths: tuple[Path, Path]) -> None:
+    from .bench.files import NoBench, load
+    from .bench.report import comparison
+
+    try:
+        parts = comparison(*map(load, paths))
+    except NoBench as error:
+        _stop(str(error))
+    if not parts:
+        _stop(f"{str(paths[0])!r} and {str(paths[1])!r} have no row of the same arch, scene, resolution and settings.")
+    for part in parts:
+        _print_wide(part)
+
+
+@main.command()
+@click.option(
+    "--arch",
+    "archs",
+    multiple=True,
+    type=click.Choice(("auto", *ARCHS)),
+    help="Backend; may be repeated, each is measured in processes of its own.  [default: auto]",
+)
+@click.option(
+    "--resolution",
+    "resolutions",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="Cells along the longest edge of the box; may be repeated.  [default: the scene's]",
+)
+@click.option(
+    "--scene", metavar="NAME|FILE", help="A scene of the package, or a file.  [default: a plume in a closed box]"
+)
+@click.option("--dim", type=click.Choice(("2", "3")), help="Axes of the default scene.  [default: 3]")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
+    help="Steps to measure as a whole, and again as many stage by stage.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value of the scene, such as solver.tolerance=1e-3. May be repeated.",
+)
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows, after each one anew."
+)
+@click.option("--append", is_flag=True, help="Keep the rows that the JSON file already holds.")
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw time over cells, and the shares of the stages (needs matplotlib).",
+)
+@click.option(
+    "--compare",
+    "compared",
+    type=click.Path(path_type=Path),
+    nargs=2,
+    metavar="A.json B.json",
+    help="Measure nothing; print the ratios of two JSON files.",
+)
+@click.pass_context
+def bench(
+    context: click.Context, archs: Sequence[str], resolutions: Sequence[int], scene: str | None, dim: str | None,
+    steps: int, settings: Sequence[str], json_path: Path | None, append: bool, plot_path: Path | None,
+    compared: tuple[Path, Path] | None,
+) -> None:  # fmt: skip
+    """Measure what a step costs on each backend, stage by stage; docs/performance.md says how.
+
+    Compiling is measured apart, from an empty kernel cache and from a full one. Exit status 1 if a row could not be
+    measured.
+    """
+    if compared:
+        others = [name for name in context.params if name != "compared" and _given(context, name)]
+        if others:
+            _stop("--compare measures nothing, so it goes without any other option.")
+        _compare(compared)
+        return
+    try:
+        scenes = _bench_scenes(scene, int(dim) if dim else None, resolutions, settings)
+        if json_path is not None:
+            require_writable(json_path, "the JSON file")
+        elif append:
+            raise OutputError("--append adds to a JSON file: name it with --json.")
+        if plot_path is not None:
+            _require_plot(plot_path)
+            if json_path is not None and plot_path.resolve() == json_path.resolve():
+                raise OutputError("the plot and the JSON file have the same name: give another one.")
+    except (SceneError, OutputError) as error:
+        _stop(str(error))
+    try:
+        from . import backend
+        from .bench.files import NoBench
+        from .bench.runs import Bench, Run, earlier_rows
+    except TaichiUnavailable as error:
+        _stop(str(error))
+    named = dict.fromkeys(backend.best() if arch == "auto" else arch for arch in archs or ("auto",))
+    runs = [Run(arch, each, tuple(settings)) for each in scenes for arch in named]
+    try:
+        measuring = Bench(runs, steps, json_path, earlier_rows(json_path) if append and json_path else ())
+    except NoBench as error:
+        _stop(str(error))
+    _measure(measuring, runs, json_path, plot_path)
+
+
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path: Path | None) -> None:
+    """Let a benchmark run, show how far it is, and print what it found, also when it is broken off."""
+    import signal
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from .bench.report import plot, tables
+
+    before, status = len(bench.rows), 0
+    signal.signal(signal.SIGTERM, _terminated)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeElapsedColumn())
+    console = Console(stderr=True)
+    try:
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task("", total=len(runs))
+            bench.run(
+                lambda run, part: progress.update(
+                    task, description=run.label, completed=len(bench.rows) - before + part
+                )
+            )  # fmt: skip
+    except (KeyboardInterrupt, _Terminated) as broken:
+        status = 130 if isinstance(broken, KeyboardInterrupt) else 143
+    except OSError as error:
+        _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
+    rows = bench.rows[before:]
+    _print_wide(tables(rows))
+    if json_path is not None and rows:
+        click.echo(str(json_path))
+    if status:
+        kept = f"; {len(rows)} of {len(runs)} rows are finished" + (" and kept" if json_path and rows else "")
+        _stop(f"stopped by {'the keyboard' if status == 130 else 'a signal'}{kept}.", status=status)
+    if plot_path is not None and any("problem" not in row for row in bench.rows):
+        try:
+            plot(bench.rows, plot_path)
+        except OSError as error:
+            _stop(f"the plot {str(plot_path)!r} cannot be written: {error}.", status=1)
+        click.echo(str(plot_path))
+    if any("problem" in row for row in rows):
+        raise SystemExit(1)
+
+
+class _Terminated(BaseException):
+    """The process was asked to end."""
+
+
+def _terminated(signum: int, frame: Any) -> None:
+    raise _Terminated

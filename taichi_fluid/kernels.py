@@ -366,6 +366,21 @@ def kernel_family(define):
     return functools.update_wrapper(family, define)
 
 
+class Replay:
+    """Recorded launches; a call makes them all, from C++.
+
+    Attributes:
+        launches: What was recorded: each kernel, with the values that it is given.
+    """
+
+    def __init__(self, graph, values, launches):
+        self._graph, self._values = graph, values
+        self.launches = tuple(launches)
+
+    def __call__(self) -> None:
+        self._graph.run(self._values)
+
+
 class GraphRecorder:
     """Records kernel launches once, to be replayed from C++ without Python between them.
 
@@ -378,7 +393,7 @@ class GraphRecorder:
         self._vector = int_vector(dim)
         self._values = {}
         self._symbols = {}
-        self._graph = None
+        self._launches = []
 
     def _symbol(self, value):
         key = id(value) if not isinstance(value, (int, float)) else (type(value), value)
@@ -400,8 +415,8 @@ class GraphRecorder:
         if len(set(arrays)) != len(arrays):
             raise ValueError("the same array was given twice to one kernel")
         self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
+        self._launches.append((kernel, args))
 
-    def finish(self):
-        """Close the recording and return a function that replays it."""
-        graph, values = self._builder.compile(), self._values
-        return lambda: graph.run(values)
+    def finish(self) -> Replay:
+        """Close the recording and return what replays it."""
+        return Replay(self._builder.compile(), self._values, self._launches)

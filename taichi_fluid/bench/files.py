@@ -1,0 +1,45 @@
+"""What a benchmark is given and what it leaves: the scene that stands for a smoke solver, files of rows. Without Taichi."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..scene import Scene, preset
+
+
+def default_scene(dim: int) -> Scene:
+    """The closed box with a plume: in 3D the preset, in 2D the preset in a square box."""
+    if dim == 3:
+        return preset("plume")
+    changes = {"name": "plume2d_square", "domain.size": [2.0, 2.0], "sources.0.center": [1.0, 0.18]}
+    return preset("plume2d").with_values(changes)
+
+
+class NoBench(ValueError):
+    """A file that does not hold the rows of a benchmark; the message says so in a sentence."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What a benchmark has written.
+
+    Raises:
+        NoBench: if the file is none.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NoBench(f"{str(path)!r} cannot be read ({error.strerror}).") from None
+    except (ValueError, RecursionError):
+        raise NoBench(f"{str(path)!r} is not JSON.") from None
+    rows = found.get("rows") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(_is_row(row) for row in rows):
+        raise NoBench(f"{str(path)!r} does not hold the rows that 'taichi-fluid bench --json' writes.")
+    return found
+
+
+def _is_row(row: Any) -> bool:
+    if not isinstance(row, dict) or not {"arch", "scene", "resolution"} <= row.keys():
+        return False
+    return (
+        "problem" in row or {"ms_per_step", "stages", "iterations", "launches_per_step", "bytes_per_cell"} <= row.keys()
+    )

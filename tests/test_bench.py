@@ -1,0 +1,466 @@
+"""The benchmark: what it counts, the file it writes, and what is left when it is broken off. No time is asserted."""
+
+import ast
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import COMMAND, environment, one_sentence, run, run_code
+
+from taichi_fluid import kernels
+from taichi_fluid.advection import Advection, Scheme, Trace
+from taichi_fluid.bench import measure, traffic
+from taichi_fluid.bench.files import default_scene
+from taichi_fluid.boundary import Walls
+from taichi_fluid.forces import add_buoyancy
+from taichi_fluid.grid import Grid
+from taichi_fluid.kernels import GraphRecorder
+from taichi_fluid.pressure.projection import Projection
+from taichi_fluid.pressure.relaxation import relaxation_kernels
+from taichi_fluid.simulation import Simulation
+
+PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
+STAGES = ["check", "advect", "sources", "forces", "diffuse", "project"]
+SMALL = ["--arch", "cpu", "--dim", "2", "--resolution", "8", "--steps", "2"]
+
+# Families that no step launches: measuring, resampling, meshes, and the direct solve, whose transforms are SciPy's.
+NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_kernels", "spectral_kernels"}
+
+
+# What is launched and moved
+
+
+def step_kernels() -> dict[str, list[str]]:
+    """Every kernel that a step may launch, as ``family.kernel``, with its parameters; read off the source."""
+    found = {}
+    files = [*PACKAGE.glob("*.py"), *(PACKAGE / "pressure").glob("*.py")]
+    for path in files:
+        for family in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(family, ast.FunctionDef) and family.name.endswith("_kernels"):
+                for node in ast.walk(family):
+                    if isinstance(node, ast.FunctionDef) and "ti.kernel" in map(ast.unparse, node.decorator_list):
+                        found[f"{family.name}.{node.name}"] = [argument.arg for argument in node.args.args]
+    return found
+
+
+def test_everybody_has_said_what_each_kernel_of_a_step_moves():
+    """A kernel that is new, renamed or gone changes the table of ``traffic``."""
+    in_a_step = {name for name in step_kernels() if name.split(".")[0] not in NOT_IN_A_STEP}
+    counted = {name for name in traffic.TRAFFIC if "." in name}
+    assert in_a_step - counted == set(), "say in traffic.TRAFFIC what these read and write"
+    assert counted - in_a_step == set(), "these are no kernels of a step any more"
+
+
+def test_the_table_names_parameters_of_the_kernels():
+    parameters = step_kernels()
+    for name, sides in traffic.TRAFFIC.items():
+        for term in " ".join(sides).split():
+            found = traffic._TERM.fullmatch(term)
+            assert found, f"{name}: {term}"
+            if "." in name:
+                assert found["name"] in parameters[name], f"{name}: {term}"
+                assert found["where"] in (None, "box", *parameters[name]), f"{name}: {term}"
+
+
+def words_per_cell(grid: Grid, act) -> float:
+    with traffic.watched() as watch:
+        act()
+    moved = traffic.moved(watch.take())
+    assert moved is not None
+    return moved / (4 * math.prod(grid.shape))
+
+
+def test_words_are_those_counted_by_hand(dim):
+    grid = Grid((7, 5, 6)[:dim], 0.1)
+    walls = Walls(grid, [("free-slip", "free-slip")] * dim)
+    u, v, a, b = grid.velocity(), grid.velocity(), grid.array(), grid.array()
+    scratch = (grid.velocity(), grid.velocity(), grid.array())
+    projection = Projection(grid, walls, grid.array())
+    # Right-hand side: every component read, one number written.
+    assert words_per_cell(grid, lambda: projection.compute_rhs(u, a, 0.1, 1.0)) == dim + 1
+    # Gradient: velocity, pressure and reciprocal diagonal read, velocity written; ``open`` is one word.
+    assert words_per_cell(grid, lambda: projection.subtract_gradient(u, a, 1.0)) == dim + 2 + dim
+    # Buoyancy: velocity and scalar read, velocity written.
+    assert words_per_cell(grid, lambda: add_buoyancy(grid, u, a, (0.0,) * dim, 1.0, 0.1)) == dim + 1 + dim
+    # Paths: velocity read, departure and arrival written.
+    advection = Advection(grid, walls, scratch, Scheme.MACCORMACK, Trace.RK2)
+    assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1)) == dim + 2 * dim
+    # MacCormack of a scalar: predicted from value and departure; corrected from value, prediction and both ways.
+    assert words_per_cell(grid, lambda: advection.carry(a, b)) == (1 + dim + 1) + (1 + 1 + 2 * dim + 1)
+    # One component of a velocity costs what a scalar does.
+    one = words_per_cell(grid, lambda: advection.carry(u, v, component=1, offset=grid.cells))
+    assert one == (1 + dim + 1) + (1 + 1 + 2 * dim + 1)
+    # Half a sweep: x, right-hand side and diagonal of half of the cells, and what is written there.
+    level = projection.solver.level
+    relax = relaxation_kernels(grid.loops, level.coupling).relax
+    half = words_per_cell(grid, lambda: relax(a, b, level.inv_diag, level.open, grid.n, level.wrap, 0))
+    cells = math.prod(grid.shape)
+    assert half == 4 * (cells // 2) / cells, "4 arrays, each half"
+
+
+def test_the_coarse_grid_counts_its_own_cells(dim):
+    """Restriction reads half of the fine cells and writes all coarse ones; prolongation touches half of the fine ones."""
+    grid = Grid((8,) * dim, 0.1)
+    projection = Projection(grid, Walls(grid, [("free-slip", "free-slip")] * dim), grid.array())
+    r, z = grid.array(), grid.array()
+    with traffic.watched() as watch:
+        projection.solver.precondition(r, z)
+    words = {}
+    for launch in watch.take():
+        words.setdefault(launch.name, launch.bytes() / 4)  # the finest level comes first
+    fine, coarse = 8**dim, 4**dim
+    assert words["multigrid_kernels.restrict"] == fine / 2 + coarse
+    assert words["multigrid_kernels.compute_first_residual"] == 3 * fine / 2
+
+
+def test_a_recording_counts_every_launch_in_it(dim):
+    grid = Grid((6,) * dim, 0.1)
+    a, b = grid.array(), grid.array()
+    copy = measure.copy_kernels(grid.loops).copy
+    recorder = GraphRecorder(dim)
+    for _ in range(3):
+        recorder.launch(copy, a, b, grid.n)
+    replay = recorder.finish()
+    with traffic.watched() as watch:
+        replay()
+        copy(b, a, grid.n)
+        a.fill(1.0)
+        names = [launch.name for launch in watch.take()]
+        assert watch.take() == []
+    assert names == ["copy_kernels.copy"] * 4 + ["fill_ndarray"]
+    assert watch.calls == 3
+    replay()
+    assert watch.take() == [], "nobody watches any more"
+
+
+def test_a_kernel_that_nobody_has_counted_makes_no_number():
+    grid = Grid((6, 6), 0.1)
+    a, b = grid.array(), grid.array()
+    with traffic.watched() as watch:
+        measure.copy_kernels(grid.loops).copy(a, b, grid.n)
+    launches = watch.take()
+    assert traffic.moved(launches) is None
+    assert traffic.uncounted(launches) == {"copy_kernels.copy"}
+
+
+# Counts of a step, in place of its time
+
+
+@pytest.fixture(scope="module")
+def step_counts():
+    """A 32³ plume, measured for two steps: the numbers, kernels that it compiled, bytes of its arrays per cell."""
+    before, held = kernels.compiled_kernels(), measure.array_bytes()
+    simulation = Simulation(default_scene(3).with_values({"domain.resolution": 32}))
+    numbers = measure.steps_of(simulation, 2)
+    compiled = kernels.compiled_kernels() - before
+    bytes_per_cell = (measure.array_bytes() - held) / math.prod(simulation.grid.shape)
+    return numbers, compiled, bytes_per_cell
+
+
+def test_launches_per_step(step_counts):
+    numbers, _, _ = step_counts
+    launches = {name: stage["launches"] for name, stage in numbers["stages"].items()}
+    assert list(launches) == STAGES
+    # Four traces; smoke, heat and three components, each predicted, corrected and given its ghosts twice.
+    assert launches["advect"] <= 4 + 5 * 4
+    # Source of smoke and of heat, cooling, ghosts of two scalars and three components.
+    assert launches["sources"] <= 2 + 1 + 5
+    # Vorticity, its ghosts, confinement, buoyancy, ghosts of three components.
+    assert launches["forces"] <= 4 + 3
+    assert launches["diffuse"] == 0, "nothing diffuses here"
+    # An iteration on five levels is 4 x 6 launches, 12 sweeps on the coarsest grid, means, and one of its own.
+    assert launches["project"] <= 10 + 45 * numbers["iterations"]
+    assert numbers["launches_per_step"] == sum(launches.values())
+    # An iteration is one call from Python, and one look at the residual.
+    assert numbers["calls_per_step"] <= 3 + 24 + 8 + 7 + 15 + 3 * numbers["iterations"]
+
+
+def test_kernels_compiled(step_counts):
+    _, compiled, _ = step_counts
+    # 32 of the flow, where no other test of this process has compiled them.
+    assert compiled <= 34
+
+
+def test_bytes_per_cell(step_counts):
+    _, _, bytes_per_cell = step_counts
+    # 129 at 32³, of which ghosts are a sixth: 27 words of 4 bytes a cell with its share of ghosts.
+    assert bytes_per_cell <= 130
+
+
+def test_every_stage_has_its_numbers(step_counts):
+    numbers, _, _ = step_counts
+    assert numbers["uncounted_kernels"] == []
+    assert numbers["not_converged"] == 0
+    assert numbers["iterations"] <= 6
+    for stage in numbers["stages"].values():
+        assert stage["processor_ms"] >= 0
+        low, high = stage["quartiles_ms"]
+        assert 0 < low <= stage["median_ms"] <= high
+        assert stage["cells_per_s"] == pytest.approx(1e3 * 32**3 / stage["median_ms"])
+        assert stage["gb_per_s"] == pytest.approx(stage["mb_moved"] / stage["median_ms"])
+    # The velocity and both scalars are looked at for NaN: five words.
+    assert numbers["stages"]["check"]["mb_moved"] == pytest.approx(5 * 4e-6 * 32**3)
+
+
+def test_the_simulation_keeps_its_stages():
+    simulation = Simulation(default_scene(2).with_values({"domain.resolution": 8}))
+    stages = list(simulation.stages)
+    measure.divergence_left(simulation)
+    with traffic.watched() as watch:
+        marks = measure.Marks(simulation, watch)
+        marks.step()
+        marks.close()
+    assert simulation.stages == stages
+
+
+def test_spread_is_that_of_numpy():
+    values = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0]
+    assert measure.spread(values) == pytest.approx(np.quantile(values, [0.25, 0.75]))
+    assert measure.spread([2.0]) == [2.0, 2.0]
+
+
+def test_the_arrays_that_are_there_are_counted():
+    before = measure.array_bytes()
+    arrays = [Grid((6, 6), 1.0).array(k) for k in (1, 2)]
+    assert measure.array_bytes() - before == 4 * 3 * 64
+    assert len(arrays) == 2
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The command on a tiny grid: the process, its folder, and the JSON. A backend that is not there takes part."""
+    folder = tmp_path_factory.mktemp("bench")
+    done = run(["bench", *SMALL, "--arch", "metal", "--json", "a.json", "--plot", "a.png"], folder)
+    return done, folder, json.loads((folder / "a.json").read_text(encoding="utf-8"))
+
+
+def test_the_json_names_the_machine_and_what_ran(measured):
+    _, _, found = measured
+    assert found["machine"]["processor"]
+    assert set(found["versions"]) == {"taichi_fluid", "taichi", "python", "numpy"}
+    assert isinstance(found["commit"], str)
+
+
+def test_a_row_holds_what_is_promised(measured):
+    _, _, found = measured
+    row = found["rows"][0]
+    assert (row["arch"], row["scene"], row["resolution"]) == ("cpu", "plume2d_square", [8, 8])
+    assert "threads" in row["device"]
+    assert list(row["stages"]) == STAGES
+    for stage in (row, *row["stages"].values()):
+        assert {"quartiles_ms", "cells_per_s", "gb_per_s", "share_of_copy", "mb_moved"} <= stage.keys()
+    assert 0 < row["ms_per_step"] < 60_000
+    assert 0 < row["relative_residual"] <= row["tolerance"] * 1.05, "5 % above it still counts as converged"
+    assert 0 <= row["divergence"]["rms"] <= row["divergence"]["max"]
+    assert row["divergence"]["left"] < 1e-2
+    assert row["copy_gb_per_s"] > 0
+    assert row["kernel_cache_mb"] > 0, "the cold start leaves its kernels to the warm one"
+    assert row["compile_s"].keys() == row["first_frame_s"].keys() == {"cold", "warm"}
+    assert min(*row["compile_s"].values(), *row["first_frame_s"].values()) > 0
+    assert row["kernels"]["flow"] > row["kernels"]["picture"] > 0
+    assert row["launches_per_step"] >= row["calls_per_step"] > 0
+    # A process of Python with Taichi, not the kilobytes of its arrays.
+    assert row["peak_memory_mb"] > 50 > row["arrays_mb"] > 0
+
+
+def test_an_arch_that_is_not_there_has_a_sentence_and_the_others_go_on(measured):
+    done, _, found = measured
+    if sys.platform == "darwin":
+        pytest.skip("metal is there")
+    assert [row["arch"] for row in found["rows"]] == ["cpu", "metal"]
+    assert "does not start" in found["rows"][1]["problem"]
+    assert "does not start" in done.stdout
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_the_table_and_the_plot(measured):
+    done, folder, _ = measured
+    for word in (*STAGES, "whole step", "first frame, cold and warm", "launches per step"):
+        assert word in done.stdout
+    assert done.stdout.splitlines()[-2:] == ["a.json", "a.png"]
+    assert (folder / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(folder)) == ["a.json", "a.png"]
+
+
+def test_compare_prints_ratios(measured, tmp_path):
+    _, folder, found = measured
+    row = found["rows"][0]
+    slower = {**found, "commit": "another", "rows": [{**row, "ms_per_step": 2.5 * row["ms_per_step"]}]}
+    (tmp_path / "b.json").write_text(json.dumps(slower))
+    done = run(["bench", "--compare", folder / "a.json", "b.json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if line.count("│") > 3}
+    assert lines["ms per step"].split("│")[4].strip() == "2.5"
+    assert lines["iterations"].split("│")[4].strip() == "1"
+    assert "differ in commit" in done.stdout
+
+
+APPENDING = """
+from taichi_fluid.bench import runs
+runs.measured = lambda run, steps, progress: {"problem": "made up."}
+"""
+
+
+def test_append_keeps_rows_of_the_same_machine_and_code_only(measured, tmp_path):
+    _, _, found = measured
+    (tmp_path / "a.json").write_text(json.dumps(found))
+    arguments = ["bench", *SMALL, "--json", "a.json", "--append"]
+    done = run_code(APPENDING, arguments, tmp_path)
+    assert done.returncode == 1, done.stderr
+    rows = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert rows[:2] == found["rows"]
+    assert [row.get("problem") for row in rows[2:]] == ["made up."]
+    (tmp_path / "a.json").write_text(json.dumps({**found, "commit": "another"}))
+    assert "another commit" in one_sentence(run_code(APPENDING, arguments, tmp_path))
+
+
+# What becomes of it when it is broken off
+
+BREAKING = """
+import subprocess, sys
+from pathlib import Path
+from taichi_fluid.bench import runs
+first, popen = [True], subprocess.Popen
+def measured(run, steps, progress):
+    if first.pop() if first else False:
+        return NUMBERS
+    return real(run, steps, progress)
+def sleeping(command, **options):
+    if "taichi_fluid.bench.measure" not in command:
+        return popen(command, **options)
+    process = popen([sys.executable, "-c", "import time; time.sleep(100)"], **options)
+    Path("child").write_text(str(process.pid))
+    return process
+real, runs.measured = runs.measured, measured
+runs.subprocess.Popen = sleeping
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_finished_is_kept_when_it_is_killed(measured, tmp_path, number, status):
+    _, _, found = measured
+    code = f"NUMBERS = {found['rows'][0]!r}\n{BREAKING}\n"
+    code += "from taichi_fluid.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
+    arguments = ["bench", "--arch", "cpu", "--dim", "2", "--resolution", "8", "--resolution", "9", "--json", "a.json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 60
+        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(number)
+        printed, said = process.communicate(timeout=60)
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    assert "1 of 2 rows are finished and kept" in said
+    assert "whole step" in printed
+    rows = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert [row["resolution"] for row in rows] == [[8, 8]]
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "child"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "child").read_text()), 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_process_that_dies_costs_its_row_only(tmp_path):
+    """As a driver may end it."""
+    code = (
+        "import subprocess, sys\n"
+        "from taichi_fluid.bench import runs\n"
+        "popen = subprocess.Popen\n"
+        "dying = [sys.executable, '-c', 'import os, signal; os.kill(os.getpid(), signal.SIGSEGV)']\n"
+        "def run(command, **options):\n"
+        "    return popen(dying if 'taichi_fluid.bench.measure' in command else command, **options)\n"
+        "runs.subprocess.Popen = run\n"
+    )
+    done = run_code(code, ["bench", *SMALL, "--json", "a.json"], tmp_path)
+    assert done.returncode == 1, done.stderr
+    (row,) = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert "ended with status -11" in row["problem"]
+
+
+def test_a_grid_that_does_not_fit_costs_its_row_only(tmp_path):
+    done = run(["bench", "--arch", "cpu", "--resolution", "4096", "--json", "a.json"], tmp_path)
+    assert done.returncode == 1
+    (row,) = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert row["resolution"] == [4096] * 3
+    assert "choose a smaller resolution" in row["problem"]
+    assert "choose a smaller resolution" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--scene", "nothing.toml"], "nothing.toml"),
+        (["--scene", "plume", "--dim", "2"], "leave --dim out"),
+        (["--resolution", "0"], "domain.resolution"),
+        (["--set", "fluid.colour=1"], "colour"),
+        (["--set", "viscosity"], "key=value"),
+        (["--append"], "--json"),
+        (["--json", "."], "a folder"),
+        (["--plot", "a.xyz"], "suffix"),
+        (["--plot", "a.png", "--json", "a.png"], "same name"),
+        (["--compare", "a.json", "b.json"], "cannot be read"),
+        (["--compare", "a.json", "b.json", "--steps", "20"], "without any other option"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
+    assert words in one_sentence(run(["bench", *arguments], tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no", "is not JSON"),
+        ("[]", "does not hold the rows"),
+        ('{"rows": [{"arch": "cpu"}]}', "does not hold the rows"),
+    ],
+)
+def test_a_file_that_is_no_benchmark_gets_one_sentence(tmp_path, text, words):
+    (tmp_path / "a.json").write_text(text)
+    assert words in one_sentence(run(["bench", "--compare", "a.json", "a.json"], tmp_path))
+
+
+def test_files_without_a_common_row_get_one_sentence(measured, tmp_path):
+    _, folder, found = measured
+    (tmp_path / "b.json").write_text(json.dumps({**found, "rows": []}))
+    assert "no row of the same" in one_sentence(run(["bench", "--compare", folder / "a.json", "b.json"], tmp_path))
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(tmp_path):
+    code = "import sys\nsys.modules['matplotlib'] = sys.modules['matplotlib.backend_bases'] = None"
+    done = run_code(code, ["bench", *SMALL, "--json", "a.json", "--plot", "a.png"], tmp_path)
+    assert "taichi-fluid[plot]" in one_sentence(done)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_command_line_starts_without_the_benchmark():
+    code = "import sys, taichi_fluid.cli; sys.exit(any('bench' in name or name == 'taichi' for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], env=environment()).returncode == 0
+
+
+def test_the_help_names_every_option():
+    done = subprocess.run([*COMMAND, "bench", "--help"], capture_output=True, text=True, env=environment())
+    for option in ("--arch", "--resolution", "--scene", "--dim", "--steps", "--json", "--plot", "--compare", "--set"):
+        assert option in done.stdout
