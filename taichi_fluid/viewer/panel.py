@@ -240,7 +240,7 @@ def _before_the_first_step(session: Session) -> list[str]:
 
 def _health_lines(health: Health) -> list[str]:
     lines = [f"step {health.step_ms:7.1f} ms"]
-    lines += [f"  {name:8s}{ms:6.1f} ms" for name, ms in health.stage_ms.items()]
+    lines += [f"  {name:8s} {ms:5.1f} ms" for name, ms in health.stage_ms.items()]
     divergence = [f"divergence {health.divergence:.1e}/s"]
     if len(health.left) > 1:
         lines.append(f"{health.grid} grid:")
