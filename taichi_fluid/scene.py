@@ -434,11 +434,6 @@ class Look(_Config):
         description="lit smoke, a colour-mapped plane, smoke as a stack of sheets, arrows of the velocity on a plane, "
         "or points that drift with the flow",
     )
-    compare: bool = Field(
-        False,
-        description="run and show the staggered grid on the left and the collocated one on the right, with the "
-        "divergence that each leaves",
-    )
     extinction: float = _quantity(40.0, "1/m", "opacity of one unit of smoke", slider=(0, 100), ge=0, le=1e5)
     incandescence: float = _quantity(
         0.0, "1/m", "opacity of gas that is hot enough to glow", slider=(0, 100), ge=0, le=1e5
@@ -458,6 +453,11 @@ class Look(_Config):
         "inferno", description="colours of a slice and of tracers"
     )
     legend: bool = Field(True, description="show what the colours mean, in pictures of 160 pixels and more")
+    compare: bool = Field(
+        False,
+        description="run and show the staggered grid on the left and the collocated one on the right, with the "
+        "divergence that each leaves",
+    )
     axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
     position: float = _quantity(0.5, "1", "place of a slice along its axis", ge=0, le=1)
     limits: Annotated[tuple[Limit, Limit], Field(strict=False)] | None = Field(

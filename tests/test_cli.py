@@ -235,6 +235,7 @@ json.dump(results, open(sys.argv[2], "w"))
 
 BAD = {
     # name of the case: (arguments, what the sentence must hold)
+    "both grids with solids": (["demo", "karman", "--set", "look.compare=true"], ["look.compare", "no solids"]),
     "unknown scene": (["demo", "plum"], ["plum", "did you mean 'plume'", "jets"]),
     "unknown scene, nothing near": (["demo", "tornado"], ["tornado", "jets", "plume", "plume2d"]),
     "unknown scene of scenes": (["scenes", "jetz"], ["jetz", "did you mean 'jets'"]),

@@ -19,6 +19,8 @@ MOST_DECADES = 300.0
 HIGHLIGHT, WARNING = (0.55, 0.8, 1.0), (1.0, 0.55, 0.35)
 OPEN_AT_FIRST = ("live", "fluid")
 """Sections that come first and are open."""
+AT_THE_END = ("domain",)
+"""Sections that come last: what builds the flow anew is not moved often."""
 NEXT = {"view": "V", "quantity": "Q", "colour_map": "M"}
 """Keys that go on to the next choice of ``look``."""
 
@@ -112,7 +114,8 @@ class Panel:
                 if rows.button(f"preset {name}", mark + name):
                     actions.append(session.other(name))
         first = {title: place for place, title in enumerate(OPEN_AT_FIRST)}
-        for section in sorted(self._sections_now(), key=lambda s: first.get(s.title, len(first))):
+        places = {**first, **dict.fromkeys(AT_THE_END, len(first) + 1)}
+        for section in sorted(self._sections_now(), key=lambda s: places.get(s.title, len(first))):
             if self._section(rows, section.title, shown=section.title in first):
                 for parameter in map(self._steady, section.parameters):
                     value = _moved(rows, parameter)
@@ -237,7 +240,7 @@ def _before_the_first_step(session: Session) -> list[str]:
 
 def _health_lines(health: Health) -> list[str]:
     lines = [f"step {health.step_ms:7.1f} ms"]
-    lines += [f"  {name:8s}{ms:6.1f} ms" for name, ms in health.stage_ms.items()]
+    lines += [f"  {name:8s} {ms:5.1f} ms" for name, ms in health.stage_ms.items()]
     divergence = [f"divergence {health.divergence:.1e}/s"]
     if len(health.left) > 1:
         lines.append(f"{health.grid} grid:")
