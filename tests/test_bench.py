@@ -27,7 +27,7 @@ from taichi_fluid.pressure.relaxation import relaxation_kernels
 from taichi_fluid.simulation import Simulation
 
 PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
-STAGES = ["check", "advect", "sources", "forces", "diffuse", "project"]
+STAGES = ["check", "advect", "sources", "burn", "forces", "diffuse", "project"]
 SMALL = ["--arch", "cpu", "--dim", "2", "--resolution", "8", "--steps", "2"]
 
 # Families that no step launches: measuring, resampling, meshes, and the direct solve, whose transforms are SciPy's.
