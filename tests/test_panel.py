@@ -415,7 +415,8 @@ def test_record_screenshot_save(session, tmp_path):
     assert "wrote test_001.mp4" in gui.lines()
 
 
-def test_finer_and_coarser(session):
+def test_finer_and_coarser(session, monkeypatch):
+    monkeypatch.setattr("taichi_fluid.viewer.session.SLOW_STEP", float("inf"))  # a step that compiles may be slow
     press(session, "finer")
     assert session.scene.domain.resolution == 40
     press(session, "coarser")
@@ -451,8 +452,9 @@ def test_the_other_grid_is_a_button(session):
     assert session.simulation.time == before.time > 0
 
 
-def test_what_takes_long_is_said_before_it_is_done(session):
+def test_what_takes_long_is_said_before_it_is_done(session, monkeypatch):
     """The action is for after the next frame, which shows the message."""
+    monkeypatch.setattr("taichi_fluid.viewer.session.SLOW_STEP", float("inf"))  # a step that compiles may be slow
     before = session.simulation
     (action,) = Panel(session).run(Rows(FakeGui(finer=True), 200), [])
     assert session.simulation is before
