@@ -18,6 +18,7 @@ from test_backends import ENVIRONMENT, vulkan_problem
 from window_driver import SLOW, Driver, display, missing, screen_pixels
 
 import taichi_fluid as tf
+from taichi_fluid.scene import preset_names
 
 FLAT = ("plume2d", "domain.resolution=24", "solver.max_dt=0.02", "live.pace=2.0")
 """A box of 1.5 m x 2 m and 18 x 24 cells, which fills the height of the picture."""
@@ -511,14 +512,15 @@ def test_a_window_of_another_size(flat):
     assert pictures_in(newest(flat, ".mp4"))[-1].shape == (recorded[1] // 2 * 2, recorded[0] // 2 * 2, 3)
 
 
-def test_presets_by_button_from_2d_to_3d_and_back(flat):
-    for name, dim in [("plume", 3), ("plume2d", 2)]:
+def test_every_preset_by_its_button(flat):
+    """From 2D to 3D and back, each as it is; the last one is where the other tests go on from."""
+    for name in [*(name for name in preset_names() if name != "plume2d"), "plume2d"]:
         flat.click(f"preset {name}")
         flat.wait(lambda state, name=name: state["scene"]["name"] == name and state["steps"] >= 1)
-        assert len(flat.state["scene"]["domain"]["size"]) == dim
+        assert len(flat.state["scene"]["domain"]["size"]) == tf.preset(name).dim
         pictures = flat.state["pictures"]
         flat.wait(lambda state, pictures=pictures: state["pictures"] > pictures and not state["failed"])
-        assert len(np.unique(flat.view()[::4, ::4].reshape(-1, 3), axis=0)) > 30
+        assert len(np.unique(flat.view()[::4, ::4].reshape(-1, 3), axis=0)) > 10, name
         assert flat.state["message"] == ""
 
 
