@@ -385,7 +385,7 @@ class Advection:
         course = Course(self.trace, place, wraps, solids, walls.has_passage, self.grid.placement)
         kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
         near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
-        where = (self.grid.n, *walls.path_limits(place), dt / dx)
+        where = (self.grid.n, *walls.path_limits(component), dt / dx)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.trace_back(velocity, *near, self._departure, *where)
         else:

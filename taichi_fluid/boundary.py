@@ -59,20 +59,25 @@ def _write_mean_of_ghosts(
             J[axis] = n[axis] + 1
             cell += (n[axis] + 1) * s[axis]
         count, first = 0, axis
-        total = ti.f32(0.0)
+        beside = cell + (-s[axis] if ti.static(upper) else s[axis])
+        value, apart = a[beside], ti.f32(0.0)
         for k in ti.static(range(n.n)):
             if wrap[k] == 0 and (J[k] == 0 or J[k] == n[k] + 1):
                 count += 1
                 first = ti.min(first, k)
-                total += a[cell + (s[k] if J[k] == 0 else -s[k])]
+                apart += a[cell + (s[k] if J[k] == 0 else -s[k])] - value
         if count == ghosts and first == axis and wrap[axis] == 0:
-            a[cell] = total * ti.f32(ti.static(1.0 / ghosts))
+            # A mean of differences: of equal values it is that value, bit for bit.
+            a[cell] = value + apart * ti.f32(ti.static(1.0 / ghosts))
 
 
 @ti.func
-def _slow_inflow_at(c, I, s, u: ti.template(), step, open, n, axis: ti.template()):
+def _slow_inflow_at(
+    c, I, s, u: ti.template(), step, open, n, axis: ti.template(), collocated: ti.template()
+):  # fmt: skip
+    """Of a velocity at centres the first and the last one; on faces those on the sides."""
     lower = axis * s[0] * (n[0] + 2) + c + s[axis]
-    upper = lower + n[axis] * s[axis]
+    upper = lower + (n[axis] - ti.static(int(collocated))) * s[axis]
     if open[2 * axis] == 1:
         u[lower] = u[lower] / (ti.f32(1.0) + step * ti.max(u[lower], ti.f32(0.0)))
     if open[2 * axis + 1] == 1:
@@ -80,7 +85,7 @@ def _slow_inflow_at(c, I, s, u: ti.template(), step, open, n, axis: ti.template(
 
 
 @kernel_family
-def boundary_kernels(loops):
+def boundary_kernels(loops, collocated):
     IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
     Numbers, Modes = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
 
@@ -102,7 +107,7 @@ def boundary_kernels(loops):
     @ti.kernel
     def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
         for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _slow_inflow_at, (velocity, step, open, n, axis))
+            each_on_plane(n, axis, _slow_inflow_at, (velocity, step, open, n, axis, collocated))
 
     return {
         "fill_ghosts": fill_ghosts,
@@ -131,7 +136,7 @@ class Walls:
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape)
-        self._kernels = boundary_kernels(grid.loops)
+        self._kernels = boundary_kernels(grid.loops, grid.collocated)
         self._rules = {}
         self._wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
@@ -221,10 +226,10 @@ class Walls:
         The pressure there is 0 whether the fluid leaves or enters. What enters would bring along a kinetic energy that
         nothing paid for, and a hot column between open sides gathers it until it tears itself apart. So a face through
         which fluid enters takes as much of its velocity, 0, from outside as flows through in ``dt``; see Bruneau and
-        Fabrie (1994) and Moghadam et al. (2011) on backflow. The collocated grid has no faces on its sides.
+        Fabrie (1994) and Moghadam et al. (2011) on backflow.
         """
         self.grid.require_runtime()
-        if self.has_open and not self.grid.collocated:
+        if self.has_open:
             flags = self._kernels.Modes(*map(int, self._kinds(Boundary.OPEN)))
             self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
 
@@ -232,12 +237,13 @@ class Walls:
         """Lowest and highest point, in the cell-centred index space, that a path may come from; and the periods.
 
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
-        have nothing beyond it, and of a velocity along an inflow the side itself is where it is given.
+        have nothing beyond it, and of a velocity at an inflow the side itself is where it is given.
         """
+        place = SCALAR if component == SCALAR else self.grid.place(component)
         beyond = self._kinds(Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else []))
         lower, upper = [], []
         for axis, n in enumerate(self.grid.shape):
-            own = axis == component
+            own = axis == place
             lower.append(0.0 if beyond[2 * axis] and not own else 0.5)
             upper.append(n + 1.0 if beyond[2 * axis + 1] and not own else n + 0.5)
         periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]

@@ -111,14 +111,17 @@ class Flame:
 
     In a step of dt a cell of fuel F that is hot enough burns b = F (1 - exp(-burn_rate · dt)). Its temperature rises by
     heat · b, its smoke by soot · b, and its volume grows by the part expansion · b: that, over dt, is the divergence
-    which the projection is to leave. What is counted per volume is then thinned out by ``dilute``, so that the flow,
-    which carries values and not amounts, keeps the amounts. Temperature is not: gas that expands in the open stays hot.
+    which the projection is to leave. What is counted per volume is thinned out by ``dilute`` when that velocity carries
+    it, so that the flow, which carries values and not amounts, keeps the amounts. Temperature is not: gas that expands in
+    the open stays hot.
 
-    Call in this order, once a step: ``begin``, what else adds to ``expansion``, ``burn``, ``finish``, ``dilute``.
+    Call in this order, once a step: ``begin``, what else adds to ``growth``, ``burn``, ``finish``; and ``dilute`` before
+    each advection with the velocity that was projected to this.
 
     Attributes:
-        expansion: The prescribed divergence at cell centres, 1/s: of a cell, as the projection and
-            ``Diagnostics.divergence`` have it, that is of its fluid and its solid part together.
+        growth: The prescribed divergence of the fluid at cell centres, 1/s.
+        expansion: That of a cell, as the projection and ``Diagnostics.divergence`` have it: of its fluid and its solid
+            part together. Without solids the same array.
 
     Args:
         grid: The grid.
@@ -127,7 +130,8 @@ class Flame:
 
     def __init__(self, grid: Grid, solids: Solids | None = None):
         self.grid, self.solids = grid, solids
-        self.expansion = grid.array()
+        self.growth = grid.array()
+        self.expansion = grid.array() if solids else self.growth
         self._burnt, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, PARTIALS)
         self._burnt.fill(0.0)
         self._nothing = ti.ndarray(ti.f32, 1)
@@ -147,7 +151,7 @@ class Flame:
     def begin(self) -> None:
         """Prescribe no divergence."""
         self.grid.require_runtime()
-        self.expansion.fill(0.0)
+        self.growth.fill(0.0)
 
     def burn(
         self, fuel, temperature, smoke, dt: float, burn_rate: float, ignition: float = 0.0, heat: float = 0.0,
@@ -171,18 +175,19 @@ class Flame:
         sooty = smoke is not None and soot > 0
         kernels = flame_kernels(self.grid.loops, sooty, expansion > 0)
         kernels.burn(
-            fuel, temperature, smoke if sooty else self._nothing, self.expansion, self.grid.n, part,
+            fuel, temperature, smoke if sooty else self._nothing, self.growth, self.grid.n, part,
             ignition if ignition > 0 else _ALWAYS, heat, soot, expansion / dt, self._partials, self._burnt,
         )  # fmt: skip
 
     def finish(self) -> None:
         """When all that expands has been added: of a cell that a solid cuts, only the fluid's part does."""
         if self.solids is not None:
+            self.expansion.copy_from(self.growth)
             self._kernels.keep_open_part(self.expansion, self.solids.open, self.grid.n)
 
     def dilute(self, array, dt: float, offset: int = 0) -> None:
-        """Divide a scalar by 1 + expansion · dt, the factor by which its volume grows in this step."""
-        self._kernels.dilute(array, self.expansion, self.grid.n, offset, dt)
+        """Divide a scalar by 1 + growth · dt, the factor by which its volume grows in the ``dt`` that it is carried."""
+        self._kernels.dilute(array, self.growth, self.grid.n, offset, dt)
 
 
 def radiate(grid: Grid, temperature, rate: float, dt: float) -> None:

@@ -110,6 +110,13 @@ def resample(source: Simulation, target: Simulation) -> None:
     pressure.copy_from(before.pressure)
     _extend(source, pressure)
     _resample_component(old, pressure, 0, new, after.pressure, 0, SCALAR)
+    if source.flame is not None and source.expansion is not None:
+        # What the velocity is to diverge by goes with it.
+        flame = target.light()
+        source.walls.fill(source.flame.growth)
+        _resample_component(old, source.flame.growth, 0, new, flame.growth, 0, SCALAR)
+        flame.finish()
+        target.expansion = flame.expansion
     velocity, out = before.velocity.current, after.velocity.current
     for axis, (offset, begin) in enumerate(zip(_begins(new, new.dim), _begins(old, old.dim), strict=True)):
         _resample_component(old, velocity, begin, new, out, offset, axis)

@@ -25,6 +25,9 @@ from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay, fade
 from .state import Quantity, State
 
+_SWEEPS = "gauss-seidel"
+"""What the sweeps are that ``solver.sweeps`` counts: they need no other room."""
+
 _LARGEST = 1e6
 """Of the numbers of a stroke: those of a scene reach no further."""
 
@@ -48,7 +51,7 @@ class PressureSolver(NamedTuple):
     """What solves the pressure.
 
     Attributes:
-        asked: ``solver.pressure`` of the scene.
+        asked: ``solver.pressure`` of the scene, or ``"sweeps"`` where ``solver.sweeps`` says how many.
         used: What solves.
         reason: Why these are two, as the end of a sentence; empty where they are one.
     """
@@ -82,6 +85,7 @@ class Simulation(Flow):
             thins out what it carries, but where something expands. On the collocated grid, as Stam (2003) has it:
             sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries.
+        flame: What burns, and what expands; None before anything has.
         expansion: The divergence that the last step prescribed, 1/s at cell centres; None where nothing expands.
         time: Simulated seconds.
         steps: Number of steps made.
@@ -119,7 +123,7 @@ class Simulation(Flow):
         self._diffusion_results: list[SolveResult] = []
         self._projection: Projection | None = None
         self._diffusion: Diffusion | None = None
-        self._flame: Flame | None = None
+        self.flame: Flame | None = None
         self.expansion = None
         if self.solids:
             self.solids.update(0.0)
@@ -134,10 +138,11 @@ class Simulation(Flow):
         """Build what hangs on values that the scene ``before`` had otherwise; without one, all of it."""
         scene, grid, walls = self._scene, self.grid, self.walls
         solver, old = scene.solver, before.solver if before else None
-        if old is None or solver.pressure != old.pressure:
+        method = solver.pressure if solver.sweeps is None else _SWEEPS
+        if old is None or method != (old.pressure if old.sweeps is None else _SWEEPS):
             # Arrays that the device still works with are not freed on every backend.
             ti.sync()
-            self._projection = Projection(grid, walls, self.state.scratch[2], solver.pressure, self.solids)
+            self._projection = Projection(grid, walls, self.state.scratch[2], method, self.solids)
         if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
             scheme, trace = Scheme(solver.advection), Trace(solver.trace)
             self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
@@ -151,6 +156,8 @@ class Simulation(Flow):
     def pressure_solver(self) -> PressureSolver:
         """What solves the pressure, and why it is not what the scene asks for."""
         assert self._projection is not None
+        if self._scene.solver.sweeps is not None:
+            return PressureSolver("sweeps", "sweeps", "")
         return PressureSolver(self._scene.solver.pressure, self._projection.solver.method, self._projection.hindrance)
 
     @property
@@ -345,6 +352,8 @@ class Simulation(Flow):
         yield from self._advect_velocity(dt)
 
     def _advect_scalars(self, dt: float) -> Iterator[None]:
+        if self.expansion is not None:
+            self._thin_out(dt)
         # The same to the end, as between two parts a new scene may bring in another.
         advection = self._advection
         advection.trace_paths(self.state.velocity.current, dt)
@@ -357,6 +366,14 @@ class Simulation(Flow):
                 )  # fmt: skip
             quantity.swap()
             yield
+
+    def _thin_out(self, dt: float) -> None:
+        """Make room for the volume that the velocity which is about to carry makes on the way."""
+        assert self.flame is not None
+        for quantity, offset in self._scalars():
+            if quantity.name != "temperature":
+                self.flame.dilute(quantity.current, dt, offset)
+        self._fill_scalars()
 
     def _advect_velocity(self, dt: float) -> Iterator[None]:
         velocity, advection = self.state.velocity, self._advection
@@ -394,34 +411,29 @@ class Simulation(Flow):
         scene, carried = self._scene, self.state.carried
         burns = scene.combustion.burn_rate > 0 and "fuel" in carried
         if burns or scene.expands:
-            if self._flame is None:
-                self._flame = Flame(self.grid, self.solids)
-            self._flame.begin()
-        self.expansion = self._flame.expansion if self._flame and scene.expands else None
+            self.light().begin()
+        self.expansion = self.flame.expansion if self.flame and scene.expands else None
         if burns:
-            assert self._flame is not None
+            assert self.flame is not None
             smoke = carried["smoke"].current if "smoke" in carried else None
-            self._flame.burn(
+            self.flame.burn(
                 carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
             )
         if self.expansion is not None:
-            self._expand(dt)
+            self._blast()
         radiates = scene.fluid.radiation > 0 and "temperature" in carried
         if radiates:
             radiate(self.grid, carried["temperature"].current, scene.fluid.radiation, dt)
-        if burns or radiates or self.expansion is not None:
+        if burns or radiates:
             self._fill_scalars()
 
-    def _expand(self, dt: float) -> None:
-        """Add the blasts of sources to what burning prescribes, and thin out what is counted per volume."""
-        assert self._flame is not None
+    def _blast(self) -> None:
+        """Add the blasts of sources to the divergence that burning prescribes."""
+        assert self.flame is not None
         for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
             if source.blast and source.active(self.time):
-                emitter.add(self._flame.expansion, source.blast, 1.0, self.time)
-        self._flame.finish()
-        for quantity, offset in self._scalars():
-            if quantity.name != "temperature":
-                self._flame.dilute(quantity.current, dt, offset)
+                emitter.add(self.flame.growth, source.blast, 1.0, self.time)
+        self.flame.finish()
 
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
@@ -514,13 +526,18 @@ class Simulation(Flow):
     @property
     def burnt(self) -> float:
         """Integral over the box of all fuel burnt so far, in units of fuel times m³ (2D: m²); one number read back."""
-        return self._flame.burnt if self._flame else 0.0
+        return self.flame.burnt if self.flame else 0.0
 
     @burnt.setter
     def burnt(self, amount: float) -> None:
-        if amount or self._flame:
-            self._flame = self._flame or Flame(self.grid, self.solids)
-            self._flame.burnt = amount
+        if amount or self.flame:
+            self.light().burnt = amount
+
+    def light(self) -> Flame:
+        """The flame, built at its first use."""
+        if self.flame is None:
+            self.flame = Flame(self.grid, self.solids)
+        return self.flame
 
     def divergence(self) -> Divergence:
         """Divergence that the velocity has left, beside what a flame or a blast prescribes."""

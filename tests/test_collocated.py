@@ -264,6 +264,29 @@ def test_a_uniform_flow_passes_from_an_inflow_to_an_open_side(dim):
     assert smoke.max() <= 1.0
 
 
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+@pytest.mark.parametrize("scheme", ["semi-lagrangian", "maccormack"])
+def test_an_inflow_at_an_angle_settles_at_any_cfl(grid, scheme):
+    """A path that reached beyond the side would find 2 v - u there, and u would jump from step to step."""
+    inflow = {"kind": "inflow", "velocity": [1.0, 0.4]}
+    scene = box_scene(2, 12, grid=grid, boundaries=[[inflow, "open"], ["periodic", "periodic"]], sources=[])
+    simulation = Simulation(scene.with_values({"solver.advection": scheme}))
+    for _ in range(30):
+        simulation.step(dt=1.5 * simulation.grid.dx)
+    across = simulation.to_numpy("velocity")[1]
+    np.testing.assert_allclose(across[:3], 0.4, atol=2e-3)
+
+
+def test_edges_and_corners_of_a_constant_velocity_are_that_constant():
+    grid = Grid((4, 4, 4), 1.0, collocated=True)
+    walls = Walls(grid, [("open", "open")] * 3)
+    for value in np.random.default_rng(5).normal(size=20).astype(np.float32):
+        velocity = grid.velocity()
+        grid.from_numpy(velocity, np.full((3, 4, 4, 4), value))
+        walls.fill_velocity(velocity)
+        assert (grid.to_numpy_padded(velocity) == value).all()
+
+
 def test_solids_are_refused_in_a_sentence():
     solid = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.1}
     with pytest.raises(SceneError, match=r"domain.grid is 'collocated'"):

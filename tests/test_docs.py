@@ -42,7 +42,7 @@ def test_readme_commands_and_files_exist():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "python -m pip install . && taichi-fluid demo" in readme
     assert re.search(r'^python -m pip install -e "\.\[test\]" && python -m pytest', readme, re.MULTILINE)
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", readme):
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", readme) + re.findall(r'src="([^"]+)"', readme):
         assert (ROOT / target).exists(), f"README points at {target}, which is not there"
     for script in re.findall(r"(?:demos|benchmarks)/\w+\.py", readme):
         assert (ROOT / script).exists(), f"README names {script}, which is not there"

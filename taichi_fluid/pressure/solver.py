@@ -487,6 +487,9 @@ class EllipticSolver:
             raise ValueError(f"sweeps is {sweeps}; it must be 1 or more")
         level = self.level
         out.fill(0.0)
+        mean = 0.0
+        if self._several:
+            rhs, _, mean = self._balance(rhs)
         inv_count = 1.0 / self._count if self._singular and self._count else 0.0
         self._kernels.start(out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, 0.0, 0.0)
         relax = relaxation_kernels(self.grid.loops, level.coupling).relax
@@ -495,8 +498,10 @@ class EllipticSolver:
                 relax(out, rhs, level.inv_diag, level.open, self.n, level.wrap, colour)
         seen = self._true_residual(rhs, out)
         if result := self._nothing_to_solve(seen, out):
-            return result._replace(iterations=sweeps)
-        return SolveResult(sweeps, float(np.sqrt(seen[_RR] / seen[_NORM])), Status.SWEPT, float(seen[_MEAN]))
+            result = result._replace(iterations=sweeps)
+        else:
+            result = SolveResult(sweeps, float(np.sqrt(seen[_RR] / seen[_NORM])), Status.SWEPT, float(seen[_MEAN]))
+        return result._replace(removed_mean=mean) if self._several else result
 
     def _solve_magnified(self, rhs, out, factor: float, tolerance: float, max_iterations: int) -> SolveResult:
         """Solve for so small a right-hand side that its squares would leave the range of f32: first make it larger."""
