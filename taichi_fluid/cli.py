@@ -170,9 +170,9 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     _say(f"{scene.name}, {_cells(scene)} on {arch}, {output.frames} frames of {output.width} x {output.height}.")
     try:
         flow = _build(flow_of, scene, arch)
-        for sentence in dict.fromkeys(each.pressure_solver.sentence for each in simulations_of(flow).values()):
-            if sentence:
-                _say(sentence)
+        stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
+        for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
+            _say(sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(flow, recorder)
     except NotFinite as error:

@@ -109,6 +109,21 @@ class Comparison(Flow):
         stage_ms = {grid: sum(step.stage_ms.values()) for grid, step in taken.items()} if timed else {}
         return Step(dt, own.pressure, stage_ms, tuple(result for step in taken.values() for result in step.diffusion))
 
+    @property
+    def time(self) -> float:
+        """Simulated seconds, of both."""
+        return self.own.time
+
+    @property
+    def steps(self) -> int:
+        """Number of steps made, as the own one counts them."""
+        return self.own.steps
+
+    def paint_picture(self, *arguments: Any, **options: Any) -> None:
+        """Paint a picture into both; the arguments are those of ``Simulation.paint_picture``."""
+        for simulation in (self.own, self.other):
+            simulation.paint_picture(*arguments, **options)
+
     def paint(self, *arguments: Any, **amounts: Any) -> None:
         """Paint a stroke into both; the arguments are those of ``Simulation.paint``."""
         for simulation in (self.own, self.other):

@@ -14,6 +14,7 @@ moiré. Nothing here needs Taichi.
 import functools
 import math
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def read_picture(file: str | Path) -> np.ndarray:
     path = os.fspath(file)
     try:
         status = os.stat(path)
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise PictureError(f"file is {path!r}, which is a pipe or a device; it must be a file")
         with open(path, "rb") as opened:
             start = opened.read(max(map(len, CODECS)))
     except FileNotFoundError:

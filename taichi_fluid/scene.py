@@ -560,6 +560,20 @@ class Scene(_Config):
         return burns or any(source.blast for source in self.sources)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about what can be, but is most often not meant."""
+        remarks = []
+        fuel = [f"sources[{i}].fuel" for i, source in enumerate(self.sources) if source.fuel]
+        if fuel and not self.combustion.burn_rate:
+            remarks.append(f"{fuel[0]} brings in fuel and combustion.burn_rate is 0: nothing burns.")
+        for i, source in enumerate(self.sources):
+            if source.end is not None and source.end <= source.begin:
+                remarks.append(
+                    f"sources[{i}] ends at {source.end:g} s and begins at {source.begin:g} s: it never acts."
+                )
+        return tuple(remarks)
+
+    @property
     def quantities(self) -> tuple[str, ...]:
         """What ``look.quantity`` may be: all but what nothing brings into this scene."""
         every = get_args(Look.model_fields["quantity"].annotation)

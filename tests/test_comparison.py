@@ -9,7 +9,7 @@ from taichi_fluid.render import label
 from taichi_fluid.render.image import Image
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import SideBySide, half_width, pictures_of
-from taichi_fluid.scene import Scene, SceneError, bytes_needed
+from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
 from taichi_fluid.simulation import Simulation
 
 VIEWS = ["volume", "slice", "sheets", "arrows", "tracers"]
@@ -168,3 +168,11 @@ def test_a_label_stays_inside_its_picture():
                 assert width < 130 or height < label.LEAST_HEIGHT
     # As a recording of 480 x 480 has it: two pixels to one.
     assert label.label_scale(239, 480, lines) == 2
+
+
+def test_a_comparison_says_its_time_and_takes_pictures():
+    comparison = flow_of(preset("plume2d").with_values({"domain.resolution": 16, "look.compare": True}))
+    comparison.step(dt=0.01)
+    assert (comparison.time, comparison.steps) == (pytest.approx(0.01), 1)
+    comparison.paint_picture(np.ones((4, 4)), (0.75, 1.0), 0.5, quantity="smoke")
+    assert all(simulation.to_numpy("smoke").max() > 0.9 for simulation in comparison.simulations.values())

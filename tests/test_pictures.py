@@ -540,3 +540,9 @@ def test_errors_of_pictures_are_value_errors():
     with pytest.raises(PictureError):
         read_picture("nowhere.png")
     assert issubclass(PictureError, ValueError)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(PictureError, match="is a pipe or a device"):
+        read_picture(tmp_path / "pipe.png")

@@ -489,3 +489,17 @@ def test_any_text_gives_a_scene_or_a_sentence(text):
         Scene.loads(text)
     except SceneError as error:
         sentence(str(error))
+
+
+def test_fuel_that_nothing_burns_is_remarked_on():
+    source = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.1, "fuel": 1.0}
+    values = {"name": "cold", "domain": {"size": [1.0, 1.0], "resolution": 8}, "sources": [source]}
+    (remark,) = Scene.from_dict(values).remarks
+    assert "sources[0].fuel" in remark
+    assert "nothing burns" in remark
+    assert not Scene.from_dict({**values, "combustion": {"burn_rate": 1.0}}).remarks
+
+
+def test_a_source_that_ends_before_it_begins_is_remarked_on():
+    (remark,) = preset("plume").with_values({"sources.0.begin": 3.0, "sources.0.end": 1.0}).remarks
+    assert remark == "sources[0] ends at 1 s and begins at 3 s: it never acts."

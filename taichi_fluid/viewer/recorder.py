@@ -162,9 +162,10 @@ def summary(
 
 
 def _left(simulation: Simulation) -> dict[str, Any]:
-    """Divergence, times dx over the largest velocity component, and mass of the smoke."""
+    """Divergence, times dx over the largest velocity component, mass of the smoke, and the fuel burnt."""
     left, smoke = left_in(simulation), simulation.state.carried.get("smoke")
     return {
         "divergence": {"max": left.part, "rms": left.rms * left.scale},
         "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
+        "fuel_burnt": simulation.burnt,
     }
