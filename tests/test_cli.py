@@ -704,7 +704,7 @@ def test_ctrl_c_keeps_what_was_recorded(work, out):
 )
 def test_what_goes_wrong_while_a_run_is_built_leaves_nothing(work, error, status):
     """Between the opening of the video and its first picture: kernels compile, arrays are made."""
-    code = f"from taichi_fluid import simulation\ndef fail(scene): raise {error}\nsimulation.Simulation = fail"
+    code = f"from taichi_fluid import simulation\ndef fail(*_): raise {error}\nsimulation.Simulation.__init__ = fail"
     done = run_code(code, ["demo", "plume", *ON_CPU, "--headless"], work)
     assert done.returncode == status, done.stderr
     assert os.listdir(work) == []

@@ -337,8 +337,23 @@ def test_quantity_and_colours_follow_their_keys(flat):
 # The panel
 
 
-def test_the_other_widgets(flat):
+@pytest.fixture
+def tall(flat):
+    """The window on a 2D scene, as tall as a long section of the panel."""
+
+    def resize(height: int) -> None:
+        flat.xdotool("windowsize", flat.window, 1240, height)
+        flat.wait(lambda state: (state["width"], state["height"]) == (1240, height))
+        flat.frames(3)
+
+    resize(960)
+    yield flat
+    resize(720)
+
+
+def test_the_other_widgets(tall):
     """A check box, a colour, a choice, a whole number, and a value that may be left out."""
+    flat = tall
     flat.fold("preset", "live")
     flat.click("fluid.gravity given")
     assert flat.frames()["scene"]["fluid"]["gravity"] == [0.0, -9.81]
