@@ -25,14 +25,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "vulkan_too: also run on Vulkan, in a subprocess of test_backends.py")
 
 
-LONGEST = ("test_backends.py", "test_window.py")
-"""Files that take minutes. They begin first, or one process would wait for another at the end."""
-
-
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def arch() -> str:
     """Name of the arch that the whole process runs on."""

@@ -37,7 +37,7 @@ def display(folder: Path) -> Iterator[str]:
     """A virtual screen whose pixels lie in ``folder``; yields the value of DISPLAY."""
     reading, writing = os.pipe()
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{SCREEN[0]}x{SCREEN[1]}x24", "-fbdir", str(folder),
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{SCREEN[0]}x{SCREEN[1]}x24", "-noreset", "-fbdir", str(folder),
          "-nolisten", "tcp", "-nocursor"],
         pass_fds=[writing], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
