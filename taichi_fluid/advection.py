@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ._ti import ti
 from .boundary import SCALAR, Walls
-from .grid import Grid
-from .kernels import Array, flat, kernel_family, strides_of
+from .grid import Grid, Scratch
+from .kernels import Array, at_least, at_most, cells_of, flat, kernel_family, strides_of
 from .operators.interpolation import blend, corners_at, inside_box
 from .operators.placement import Placement
 from .solids import Solids
@@ -120,9 +120,17 @@ def _sees(H, P, open: ti.template(), s, cells):
 
 
 @ti.func
-def _end_of_path(u: ti.template(), q, first, step, n, period, course: ti.template(), mean_velocity: ti.template()):
-    """Where the flow leads from ``q`` for ``step`` = ±dt / dx, not yet kept inside anything."""
-    return q + step * mean_velocity(u, q, first, step, n, period, course)
+def _mean_ahead(u: ti.template(), q, first, back, step, n, period, course: ti.template(), mean: ti.template()):
+    """Mean velocity of the way ahead from ``q``, given that of the way ``back``.
+
+    For a velocity in a closed box the way back is mirrored, which is as accurate as two stages and costs no samples: the
+    two differ by dt² times second derivatives, and only what MacCormack corrects by depends on it. A flow that may
+    leave is traced: the jumps of velocity beside open sides, mirrored, would feed it with energy.
+    """
+    if ti.static(course.axis >= 0 and course.trace == Trace.RK2 and not course.passage):
+        return ti.f32(2.0) * first - back
+    else:
+        return mean(u, q, first, step, n, period, course)
 
 
 @ti.func
@@ -144,7 +152,7 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
                     # Beyond a side of the box there is nothing to run into.
                     if period[axis] == 0 and (there[axis] < 1 or there[axis] > n[axis]):
                         inside = 0
-                if free == 1 and inside == 1 and _sees(home, there, open, s, s[0] * (n[0] + 2)) == 0:
+                if free == 1 and inside == 1 and _sees(home, there, open, s, cells_of(s, n)) == 0:
                     free = ti.cast(k - 1, ti.f32) / ti.cast(steps, ti.f32)
                 if inside == 1:
                     H = P
@@ -167,53 +175,112 @@ def _place(I, axis: ti.template()):
 
 
 @ti.func
-def _write_departure(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n,
-    lower, upper, period, step,
+def _way_back(
+    u: ti.template(), q, first, open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
     course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
-    cells = s[0] * (n[0] + 2)
-    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    end = _end_of_path(u, q, first, -step, n, period, course, mean)
-    end = q + _before_solids(q, end, open, distance, inv_dx, n, period, course) * (end - q)
-    backward = ti.min(ti.max(_wrapped(end, period, course), lower), upper) - q
+    """Displacement to the departure point, kept inside the box; how much of it is free of solids; mean velocity."""
+    back = mean(u, q, first, -step, n, period, course)
+    end = q - step * back
+    free = _before_solids(q, end, open, distance, inv_dx, n, period, course)
+    end = _wrapped(q + free * (end - q), period, course)
+    return at_most(at_least(end, lower), upper) - q, free, back
+
+
+@ti.func
+def _way_ahead(
+    u: ti.template(), q, first, back, free, open: ti.template(), distance: ti.template(), inv_dx, n, period, step,
+    course: ti.template(), mean: ti.template(),
+):  # fmt: skip
+    """Displacement to the arrival point: the value that arrives stays inside the box, what lies beyond is not carried back.
+
+    A path that ends at a solid, ``free`` being less than 1 on the way back, or has left through a side, is not traced
+    back again: its arrival says so.
+    """
+    ahead = q + step * _mean_ahead(u, q, first, back, step, n, period, course, mean)
+    beyond = _before_solids(q, ahead, open, distance, inv_dx, n, period, course)
+    ahead = _wrapped(ahead, period, course)
+    inside = inside_box(ahead, n)
+    forward = inside - q
+    if ti.min(free, beyond) < 1:
+        forward[0] = ti.f32(_NO_WAY_BACK)
+    if ti.static(course.passage):
+        if (inside - ahead).norm_sqr() > 0:
+            forward[0] = ti.f32(_NO_WAY_BACK)
+    return forward
+
+
+@ti.func
+def _put_vector(a: ti.template(), c, v, n):
+    cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
-        departure[c + d * cells] = backward[d]
+        a[c + d * cells] = v[d]
+
+
+@ti.func
+def _write_departure(
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n,
+    lower, upper, period, step, course: ti.template(), mean: ti.template(),
+):  # fmt: skip
+    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
+    backward, _, _ = _way_back(
+        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    )  # fmt: skip
+    _put_vector(departure, c, backward, n)
 
 
 @ti.func
 def _write_departure_and_arrival(
     c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n,
-    lower, upper, period, step, course: ti.template(), mean: ti.template(),
+    arrival: ti.template(), n, lower, upper, period, step, course: ti.template(), mean: ti.template(),
 ):  # fmt: skip
-    """The value that arrives stays inside the box: what lies beyond a side is not carried back.
-
-    A path that ends at a solid, or has left through a side, is not traced back again: its arrival says so.
-    """
-    cells = s[0] * (n[0] + 2)
     q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    end = _end_of_path(u, q, first, -step, n, period, course, mean)
-    ahead = _end_of_path(u, q, first, step, n, period, course, mean)
-    before = _before_solids(q, end, open, distance, inv_dx, n, period, course)
-    beyond = _before_solids(q, ahead, open, distance, inv_dx, n, period, course)
-    end, ahead = _wrapped(q + before * (end - q), period, course), _wrapped(ahead, period, course)
-    backward = ti.min(ti.max(end, lower), upper) - q
-    forward = inside_box(ahead, n) - q
-    if ti.min(before, beyond) < 1:
-        forward[0] = ti.f32(_NO_WAY_BACK)
-    if ti.static(course.passage):
-        if (inside_box(ahead, n) - ahead).norm_sqr() > 0:
-            forward[0] = ti.f32(_NO_WAY_BACK)
-    for d in ti.static(range(n.n)):
-        departure[c + d * cells] = backward[d]
-        arrival[c + d * cells] = forward[d]
+    backward, free, back = _way_back(
+        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    )  # fmt: skip
+    _put_vector(departure, c, backward, n)
+    forward = _way_ahead(u, q, first, back, free, open, distance, inv_dx, n, period, step, course, mean)
+    _put_vector(arrival, c, forward, n)
+
+
+@ti.func
+def _carry_component_at(
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
+    upper, period, step, course: ti.template(), mean: ti.template(),
+):  # fmt: skip
+    """Trace and carry at once: what one component of a velocity needs its paths for is itself alone."""
+    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
+    backward, _, _ = _way_back(
+        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    )  # fmt: skip
+    offset = course.axis * cells_of(s, n)
+    value, low, high = _sample_between(u, offset, ti.cast(I, ti.f32) + backward, n)
+    out[offset + c] = at_most(at_least(value, low), high)
+
+
+@ti.func
+def _predict_component_at(
+    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
+    predicted: ti.template(), least: ti.template(), most: ti.template(), n, lower, upper, period, step,
+    course: ti.template(), mean: ti.template(),
+):  # fmt: skip
+    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
+    backward, free, back = _way_back(
+        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    )  # fmt: skip
+    forward = _way_ahead(u, q, first, back, free, open, distance, inv_dx, n, period, step, course, mean)
+    _put_vector(arrival, c, forward, n)
+    offset = course.axis * cells_of(s, n)
+    value, low, high = _sample_between(u, offset, ti.cast(I, ti.f32) + backward, n)
+    predicted[c] = value
+    least[c] = low
+    most[c] = high
 
 
 @ti.func
 def moved_point(displacement: ti.template(), c, I, n):
     """Index-space point that lies ``displacement`` away from ``I``."""
-    cells = strides_of(n)[0] * (n[0] + 2)
+    cells = cells_of(strides_of(n), n)
     q = ti.cast(I, ti.f32)
     for d in ti.static(range(n.n)):
         q[d] += displacement[c + d * cells]
@@ -221,15 +288,31 @@ def moved_point(displacement: ti.template(), c, I, n):
 
 
 @ti.func
+def _range_of(values):
+    """The least and the largest of a vector."""
+    low, high = values[0], values[0]
+    for k in ti.static(range(1, values.n)):
+        low, high = at_most(low, values[k]), at_least(high, values[k])
+    return low, high
+
+
+@ti.func
+def _sample_between(a: ti.template(), offset, q, n):
+    """Linear interpolation of ``a`` at ``q``, and the least and the largest of the values it is made of."""
+    values, fraction = corners_at(a, offset, q, n)
+    low, high = _range_of(values)
+    return blend(values, fraction), low, high
+
+
+@ti.func
 def _sample_beside(
     a: ti.template(), offset, q, n, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template()
 ):
-    """Linear interpolation of ``a`` at ``q``, and the least and the largest of the values it is made of.
+    """The same, but near solids only cells count that can be seen from the one that holds ``q``.
 
-    Near solids only cells count that can be seen from the one that holds ``q``: nothing comes through a wall.
+    So nothing comes through a wall.
     """
-    values, fraction = corners_at(a, offset, q, n)
-    value, low, high = blend(values, fraction), values.min(), values.max()
+    value, low, high = _sample_between(a, offset, q, n)
     if ti.static(beside):
         s = strides_of(n)
         home = ti.min(ti.max(ti.cast(q + ti.f32(0.5), ti.i32), 1), n)
@@ -249,11 +332,11 @@ def _sample_beside(
                     else:
                         P[axis] = base
                         w *= ti.f32(1.0) - f
-                if _sees(home, P, open, s, s[0] * (n[0] + 2)) == 1:
+                if _sees(home, P, open, s, cells_of(s, n)) == 1:
                     there = a[offset + flat(P, s)]
                     total += w * there
                     weights += w
-                    low, high = ti.min(low, there), ti.max(high, there)
+                    low, high = at_most(low, there), at_least(high, there)
             value = here
             if weights > ti.f32(1e-6):
                 value = total / weights
@@ -269,22 +352,27 @@ def _semi_lagrangian_at(
         a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside
     )  # fmt: skip
     # Rounding may carry the blend past a corner by one unit in the last place.
-    out[offset + c] = ti.min(ti.max(value, low), high)
+    out[offset + c] = at_most(at_least(value, low), high)
 
 
 @ti.func
 def _predict_at(
-    c, I, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), n, offset, open: ti.template(),
-    distance: ti.template(), inv_dx, beside: ti.template(),
+    c, I, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), least: ti.template(),
+    most: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
 ):  # fmt: skip
-    value, _, _ = _sample_beside(a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside)
+    value, low, high = _sample_beside(
+        a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside
+    )  # fmt: skip
     predicted[c] = value
+    least[c] = low
+    most[c] = high
 
 
 @ti.func
 def _correct_at(
-    c, I, s, a: ti.template(), predicted: ti.template(), departure: ti.template(), arrival: ti.template(),
-    out: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
+    c, I, s, a: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
+    arrival: ti.template(), out: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx,
+    beside: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
     corrected = predicted[c]
@@ -293,8 +381,7 @@ def _correct_at(
             predicted, 0, moved_point(arrival, c, I, n), n, open, distance, inv_dx, beside
         )
         corrected += ti.f32(0.5) * (a[offset + c] - back_again)
-    _, low, high = _sample_beside(a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside)
-    out[offset + c] = ti.min(ti.max(corrected, low), high)
+    out[offset + c] = at_most(at_least(corrected, least[c]), most[c])
 
 
 @kernel_family
@@ -323,7 +410,33 @@ def trace_kernels(loops, course):
              mean_velocity),
         )  # fmt: skip
 
-    return {"trace_back": trace_back, "trace_both_ways": trace_both_ways}
+    @ti.kernel
+    def carry_component(
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, out: Array, n: IntVector, lower: FloatVector,
+        upper: FloatVector, period: FloatVector, step: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _carry_component_at,
+            (velocity, open, distance, inv_dx, out, n, lower, upper, period, step, course, mean_velocity),
+        )  # fmt: skip
+
+    @ti.kernel
+    def predict_component(
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, arrival: Array, predicted: Array, least: Array,
+        most: Array, n: IntVector, lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _predict_component_at,
+            (velocity, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course,
+             mean_velocity),
+        )  # fmt: skip
+
+    return {
+        "trace_back": trace_back,
+        "trace_both_ways": trace_both_ways,
+        "carry_component": carry_component,
+        "predict_component": predict_component,
+    }
 
 
 @kernel_family
@@ -339,18 +452,20 @@ def advection_kernels(loops, beside):
 
     @ti.kernel
     def predict(
-        a: Array, departure: Array, predicted: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
-        inv_dx: ti.f32,
-    ):  # fmt: skip
-        each_cell(n, _predict_at, (a, departure, predicted, n, offset, open, distance, inv_dx, beside))
-
-    @ti.kernel
-    def correct(
-        a: Array, predicted: Array, departure: Array, arrival: Array, out: Array, n: IntVector, offset: ti.i32,
+        a: Array, departure: Array, predicted: Array, least: Array, most: Array, n: IntVector, offset: ti.i32,
         open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
         each_cell(
-            n, _correct_at, (a, predicted, departure, arrival, out, n, offset, open, distance, inv_dx, beside)
+            n, _predict_at, (a, departure, predicted, least, most, n, offset, open, distance, inv_dx, beside)
+        )  # fmt: skip
+
+    @ti.kernel
+    def correct(
+        a: Array, predicted: Array, least: Array, most: Array, arrival: Array, out: Array, n: IntVector,
+        offset: ti.i32, open: Array, distance: Array, inv_dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(
+            n, _correct_at, (a, predicted, least, most, arrival, out, n, offset, open, distance, inv_dx, beside)
         )  # fmt: skip
 
     return {"semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
@@ -362,34 +477,51 @@ class Advection:
     Args:
         grid: The grid.
         walls: Its sides.
-        scratch: Arrays to work in: two of ``dim`` components and one scalar.
+        scratch: Arrays to work in.
         scheme: Semi-Lagrangian or clamped MacCormack.
         trace: How paths are followed.
         solids: What paths must keep out of; its distance is read whenever paths are traced.
 
     Use:
-        ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there.
+        ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there;
+        ``carry_velocity`` for the velocity itself.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, scratch, scheme: Scheme, trace: Trace, solids: Solids | None = None):
+    def __init__(
+        self, grid: Grid, walls: Walls, scratch: Scratch, scheme: Scheme, trace: Trace, solids: Solids | None = None
+    ):  # fmt: skip
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
-        self._departure, self._arrival, self._predicted = scratch
+        self._arrival, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
+        self._departure = self._own_departure = None
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
 
-    def trace_paths(self, velocity, dt: float, component: int = SCALAR) -> None:
-        """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component."""
+    def trace_paths(self, velocity, dt: float, component: int = SCALAR, departure=None) -> None:
+        """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component.
+
+        ``departure`` is an array of ``dim`` components that holds the paths as long as something is carried along
+        them; left out, one is made and kept.
+        """
+        if departure is None:
+            if self._own_departure is None:
+                self._own_departure = self.grid.array(self.grid.dim)
+            departure = self._own_departure
+        self._departure = departure
+        kernels, paths, where = self._trace(velocity, dt, component)
+        if self.scheme is Scheme.SEMI_LAGRANGIAN:
+            kernels.trace_back(*paths, departure, *where)
+        else:
+            kernels.trace_both_ways(*paths, departure, self._arrival, *where)
+
+    def _trace(self, velocity, dt: float, component: int):
+        """The kernels that trace paths from these places, and their first and last arguments."""
         self.grid.require_runtime()
         walls, place = self.walls, SCALAR if component == SCALAR else self.grid.place(component)
         wraps, solids = any(walls.periodic), self.solids is not None
         course = Course(self.trace, place, wraps, solids, walls.has_passage, self.grid.placement)
         kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
         near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
-        where = (self.grid.n, *walls.path_limits(component), dt / dx)
-        if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.trace_back(velocity, *near, self._departure, *where)
-        else:
-            kernels.trace_both_ways(velocity, *near, self._departure, self._arrival, *where)
+        return kernels, (velocity, *near), (self.grid.n, *walls.path_limits(component), dt / dx)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
@@ -398,16 +530,29 @@ class Advection:
         """
         if current is out:
             raise ValueError("current and out are the same array")
+        if self._departure is None:
+            raise RuntimeError("trace_paths() comes before carry()")
         self.grid.require_runtime()
-        n, solids = self.grid.n, self.solids if component == SCALAR else None
-        kernels = advection_kernels(self.grid.costly_loops, solids is not None)
-        near = (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
+        kernels, near = self._carriers(component)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.semi_lagrangian(current, self._departure, out, n, offset, *near)
+            kernels.semi_lagrangian(current, self._departure, out, self.grid.n, offset, *near)
+            self.walls.fill(out, component, offset, name)
         else:
-            kernels.predict(current, self._departure, self._predicted, n, offset, *near)
-            self.walls.fill(self._predicted, component)
-            kernels.correct(current, self._predicted, self._departure, self._arrival, out, n, offset, *near)
+            kernels.predict(current, self._departure, self._predicted, *self._limits, self.grid.n, offset, *near)
+            self._correct(current, out, component, offset, name)
+
+    def _carriers(self, component: int):
+        """The kernels that carry a quantity, and what they know of solids: a velocity may be read beside them."""
+        solids = self.solids if component == SCALAR else None
+        near = (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
+        return advection_kernels(self.grid.costly_loops, solids is not None), near
+
+    def _correct(self, current, out, component: int, offset: int, name: str | None = None) -> None:
+        kernels, near = self._carriers(component)
+        self.walls.fill(self._predicted, component)
+        kernels.correct(
+            current, self._predicted, *self._limits, self._arrival, out, self.grid.n, offset, *near
+        )  # fmt: skip
         self.walls.fill(out, component, offset, name)
 
     def carry_velocity(self, velocity, out, dt: float) -> None:
@@ -417,6 +562,18 @@ class Advection:
 
     def carry_component(self, velocity, out, axis: int, dt: float) -> None:
         """Do so with one component of it, the first one first: where all lie together, they have its paths."""
-        if axis == 0 or not self.grid.collocated:
-            self.trace_paths(velocity, dt, axis)
-        self.carry(velocity, out, component=axis, offset=axis * self.grid.cells)
+        offset = axis * self.grid.cells
+        if self.grid.collocated:
+            if axis == 0:
+                self.trace_paths(velocity, dt, axis)
+            self.carry(velocity, out, axis, offset)
+            return
+        if velocity is out:
+            raise ValueError("velocity and out are the same array")
+        kernels, paths, where = self._trace(velocity, dt, axis)
+        if self.scheme is Scheme.SEMI_LAGRANGIAN:
+            kernels.carry_component(*paths, out, *where)
+            self.walls.fill(out, axis, offset)
+        else:
+            kernels.predict_component(*paths, self._arrival, self._predicted, *self._limits, *where)
+            self._correct(velocity, out, axis, offset)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import Array, float_vector, int_vector, kernel_family
+from .kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from .operators.ghosts import wrap_pair
 from .pressure.poisson import Sides
 from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
@@ -76,7 +76,7 @@ def _slow_inflow_at(
     c, I, s, u: ti.template(), step, open, n, axis: ti.template(), collocated: ti.template()
 ):  # fmt: skip
     """Of a velocity at centres the first and the last one; on faces those on the sides."""
-    lower = axis * s[0] * (n[0] + 2) + c + s[axis]
+    lower = axis * cells_of(s, n) + c + s[axis]
     upper = lower + (n[axis] - ti.static(int(collocated))) * s[axis]
     if open[2 * axis] == 1:
         u[lower] = u[lower] / (ti.f32(1.0) + step * ti.max(u[lower], ti.f32(0.0)))

@@ -10,7 +10,7 @@ import math
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import PARTIALS, Array, add, kernel_family
+from .kernels import PARTIALS, Array, add, cells_of, kernel_family
 from .solids import Solids
 
 _ALWAYS = -3e38
@@ -40,7 +40,7 @@ def _burn_at(
 @ti.func
 def _keep_open_part_at(c, I, s, expansion: ti.template(), open: ti.template(), n):
     """Of a cell that a solid cuts, only the fluid's part expands: the mean of how far its faces are open."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     total = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         total += open[c + axis * cells] + open[c + axis * cells + s[axis]]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import PARTIALS, Array, add, kernel_family, largest
+from .kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from .operators.differences import vorticity_at
 from .solids import Solids, cut_outflow_at
 
@@ -30,7 +30,7 @@ def magnitude(x):
 
 @ti.func
 def _magnitude_at(c, I, s, a: ti.template(), components: ti.template(), n):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     result = ti.f32(0.0)
     for k in ti.static(range(components)):
         result = ti.max(result, magnitude(a[c + k * cells]))
@@ -56,7 +56,7 @@ def _outflow_square_at(c, I, s, u: ti.template(), n, on: ti.template()):
 @ti.func
 def _speed_square_at(c, I, s, u: ti.template(), n):
     """Sum of the squares of the components of a cell: each inner face is counted once."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     total = ti.f32(0.0)
     for axis in ti.static(range(n.n)):
         total += u[c + axis * cells] * u[c + axis * cells]

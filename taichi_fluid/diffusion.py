@@ -14,10 +14,10 @@ from .solids import Solids, slips_at
 
 
 @ti.func
-def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(), out: ti.template()):
+def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(), out: ti.template(), n):
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
-        value = difference_sum(a, offset + c, s)
+        value = difference_sum(a, offset + c, s, n)
     out[c] = value
 
 
@@ -88,7 +88,7 @@ def diffusion_kernels(loops):
 
     @ti.kernel
     def compute_laplacian(a: Array, inv_diag: Array, out: Array, n: IntVector, offset: ti.i32):
-        each_cell(n, _write_laplacian, (a, offset, inv_diag, out))
+        each_cell(n, _write_laplacian, (a, offset, inv_diag, out, n))
 
     @ti.kernel
     def add_change(change: Array, a: Array, n: IntVector, offset: ti.i32):

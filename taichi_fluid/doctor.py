@@ -18,7 +18,7 @@ from ._ti import ti
 from .advection import Advection, Scheme, Trace
 from .backend import device_name, probe_environment, start_here
 from .boundary import Boundary, Walls
-from .grid import Grid
+from .grid import Grid, Scratch
 from .pressure.projection import Projection
 
 STARTED = "taichi-fluid-doctor started"
@@ -53,18 +53,18 @@ def normoyle(dim: int, method: str, trace: Trace = Trace.EULER) -> dict[str, lis
     """
     grid = Grid((2, 2, 1)[:dim], 1.0)
     walls = Walls(grid, [(Boundary.FREE_SLIP, Boundary.FREE_SLIP)] * dim)
-    velocity, advected, pressure, rhs = grid.velocity(), grid.velocity(), grid.array(), grid.array()
+    velocity, advected, pressure = grid.velocity(), grid.velocity(), grid.array()
     faces = list(grid.face_velocity_to_numpy(velocity))
     faces[1][(0, 1, 0)[:dim]] = 1.0
     grid.face_velocity_from_numpy(velocity, faces)
     walls.fill_velocity(velocity)
-    scratch = (grid.velocity(), grid.velocity(), grid.array())
+    scratch = Scratch(grid)
     Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, trace).carry_velocity(velocity, advected, 0.1)
     result = {"advected": grid.face_velocity_to_numpy(advected)[1].ravel().tolist()}
-    projection = Projection(grid, walls, rhs, method)
+    projection = Projection(grid, walls, scratch, method)
     projection.project(advected, pressure, dt=0.1, rho=1.0, tolerance=1e-6)
     p = grid.to_numpy(pressure).ravel()
-    result |= {"rhs": grid.to_numpy(rhs).ravel().tolist(), "pressure": (p - p.mean()).tolist()}
+    result |= {"rhs": grid.to_numpy(scratch.first).ravel().tolist(), "pressure": (p - p.mean()).tolist()}
     for name, face in zip("uvw", grid.face_velocity_to_numpy(advected), strict=False):
         result[name] = face.ravel().tolist()
     return result

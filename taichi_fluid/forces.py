@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import Array, float_vector, kernel_family
+from .kernels import Array, cells_of, float_vector, kernel_family
 from .operators.differences import gradient_at, vorticity_at
 
 
 @ti.func
 def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n, on: ti.template()):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
         face = c + axis * cells
         value = scalar[c]
@@ -22,7 +22,7 @@ def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n
 
 @ti.func
 def _accelerate_at(c, I, s, u: ti.template(), change, n):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
         face = c + axis * cells
         u[face] = u[face] + change[axis]
@@ -35,7 +35,7 @@ def _write_vorticity_at(
     w = vorticity_at(u, c, n, on.derivative)
     magnitude[c] = w.norm()
     if ti.static(n.n == 3):
-        cells = s[0] * (n[0] + 2)
+        cells = cells_of(s, n)
         for axis in ti.static(range(3)):
             vorticity[c + axis * cells] = w[axis]
     else:
@@ -47,7 +47,7 @@ def _write_confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.templ
     """N × w with N the direction in which the vorticity grows; 0 where it does not grow at all."""
     g = gradient_at(magnitude, c, s)
     g /= g.norm() + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c]
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     if ti.static(n.n == 3):
         w = ti.Vector([vorticity[c], vorticity[c + cells], vorticity[c + 2 * cells]])
         f = g.cross(w)
@@ -60,7 +60,7 @@ def _write_confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.templ
 
 @ti.func
 def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale, n, on: ti.template()):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
         face = c + axis * cells
         if ti.static(on.collocated):

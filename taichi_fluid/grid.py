@@ -172,3 +172,26 @@ class Grid:
         """Coordinates of the cell centres in metres, one broadcastable array per axis."""
         axes = [x + self.dx * (np.arange(n) + 0.5) for x, n in zip(self.origin, self.shape, strict=True)]
         return tuple(np.meshgrid(*axes, indexing="ij", sparse=True))
+
+
+class Scratch:
+    """Arrays that stages work in: free between two of them, and in ghosts 0 or what was filled last.
+
+    Args:
+        grid: The grid.
+
+    Attributes:
+        vector: An array of ``dim`` components.
+        first: A scalar array, as are the others.
+        second: Another.
+        third: Another.
+    """
+
+    def __init__(self, grid: Grid):
+        self.vector = grid.array(grid.dim)
+        self.first, self.second, self.third = grid.array(), grid.array(), grid.array()
+
+    def clear(self) -> None:
+        """Set all of them to 0, ghosts included."""
+        for array in (self.vector, self.first, self.second, self.third):
+            array.fill(0.0)

@@ -42,6 +42,9 @@ TASKS_PER_THREAD, MOST_TASKS = 4, 64
 COSTLY_SERIAL_CELLS = 16**3
 """The same for a loop whose body takes ten times as long as that of a smoother: paths, interpolation, rays."""
 
+ARRAY_BITS = 29
+"""An array holds fewer than 2 to this power values, which are less than 2 GiB; one component of several half of that."""
+
 ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
 CELL_FOLDS = 128
@@ -91,15 +94,38 @@ def float_vector(dim: int):
     return ti.types.vector(dim, ti.f32)
 
 
+def _on_cpu() -> bool:
+    return arch() in CPU_ARCHS
+
+
+@ti.func
+def address(i, bits: ti.template()):
+    """``i``, which is from 0 to below 2**bits, in the form that makes the cheapest address.
+
+    An index is 32 bits wide to Taichi, and a sum of two could overflow as far as a CPU's compiler knows, so that it
+    extends each one by itself. Of 64 bits that it can see to be few it makes one address and small distances from it.
+    """
+    if ti.static(_on_cpu()):
+        return ti.cast(i, ti.i64) & ti.static(2**bits - 1)
+    else:
+        return i
+
+
 @ti.func
 def strides_of(n):
     """Strides of the flat padded array (``n + 2`` per axis, last axis fastest) of a grid of ``n`` cells."""
-    s = n
+    s = address(n, ARRAY_BITS - 1)
     step = 1
     for a in ti.static(range(n.n - 1, -1, -1)):
-        s[a] = step
+        s[a] = address(step, ARRAY_BITS - 1)
         step *= n[a] + 2
     return s
+
+
+@ti.func
+def cells_of(s, n):
+    """Length of a padded scalar array: the way from one component to the next."""
+    return address(s[0] * (n[0] + 2), ARRAY_BITS - 1)
 
 
 @ti.func
@@ -108,7 +134,25 @@ def flat(I, s):
     c = I[0] * s[0]
     for a in ti.static(range(1, s.n)):
         c += I[a] * s[a]
-    return c
+    return address(c, ARRAY_BITS)
+
+
+@ti.func
+def at_most(x, bound):
+    """``x``, or ``bound`` where it is larger or NaN, in one instruction on a CPU, where ``ti.min`` takes four."""
+    if ti.static(_on_cpu()):
+        return ti.select(x < bound, x, bound)
+    else:
+        return ti.min(x, bound)
+
+
+@ti.func
+def at_least(x, bound):
+    """``x``, or ``bound`` where it is smaller or NaN."""
+    if ti.static(_on_cpu()):
+        return ti.select(x > bound, x, bound)
+    else:
+        return ti.max(x, bound)
 
 
 @ti.func
@@ -193,7 +237,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             for k in range(upper[last] - lower[last]):
                 J = I
                 J[last] += k
-                body(base + k, J, s, *args)
+                body(address(base + k, ARRAY_BITS), J, s, *args)
 
     def box_loop(serialize: bool):
         @ti.func
@@ -234,7 +278,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             for half in range((n[last] - I[last]) // 2 + 1):
                 J = I
                 J[last] += 2 * half
-                body(base + 2 * half, J, s, *args)
+                body(address(base + 2 * half, ARRAY_BITS), J, s, *args)
 
     @ti.func
     def each_of_colour(n, colour, body: ti.template(), args: ti.template()):

@@ -106,7 +106,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         for offset, begin in zip(_begins(new, quantity.components), _begins(old, quantity.components), strict=True):
             _extend(source, quantity.next, begin, name)
             _resample_component(old, quantity.next, begin, new, out, offset, SCALAR)
-    pressure = before.scratch[2]
+    pressure = before.scratch.first
     pressure.copy_from(before.pressure)
     _extend(source, pressure)
     _resample_component(old, pressure, 0, new, after.pressure, 0, SCALAR)

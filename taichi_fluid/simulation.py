@@ -142,7 +142,7 @@ class Simulation(Flow):
         if old is None or method != (old.pressure if old.sweeps is None else _SWEEPS):
             # Arrays that the device still works with are not freed on every backend.
             ti.sync()
-            self._projection = Projection(grid, walls, self.state.scratch[2], method, self.solids)
+            self._projection = Projection(grid, walls, self.state.scratch, method, self.solids)
         if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
             scheme, trace = Scheme(solver.advection), Trace(solver.trace)
             self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
@@ -356,7 +356,8 @@ class Simulation(Flow):
             self._thin_out(dt)
         # The same to the end, as between two parts a new scene may bring in another.
         advection = self._advection
-        advection.trace_paths(self.state.velocity.current, dt)
+        velocity = self.state.velocity
+        advection.trace_paths(velocity.current, dt, departure=velocity.next)
         yield
         # A list, as between two parts a new scene may bring in more.
         for quantity in list(self.state.carried.values()):
@@ -438,7 +439,8 @@ class Simulation(Flow):
     def _force(self, dt: float) -> None:
         fluid, grid, velocity = self._scene.fluid, self.grid, self.state.velocity.current
         if fluid.confinement:
-            forces.add_confinement(grid, self.walls, velocity, fluid.confinement, dt, self.state.scratch)
+            room = (self.state.scratch.vector, self.state.velocity.next, self.state.scratch.first)
+            forces.add_confinement(grid, self.walls, velocity, fluid.confinement, dt, room)
         for name, coefficient in (("temperature", -fluid.expansion), ("smoke", fluid.smoke_weight)):
             if coefficient and name in self.state.carried:
                 scalar = self.state.carried[name].current

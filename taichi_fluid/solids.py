@@ -17,7 +17,7 @@ import numpy as np
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import PARTIALS, Array, float_vector, int_vector, kernel_family, largest
+from .kernels import PARTIALS, Array, cells_of, float_vector, int_vector, kernel_family, largest
 from .operators.ghosts import wrap_if_periodic
 from .operators.shapes import SHAPES, covered_part, covered_triangle
 from .pressure.poisson import setup_kernels
@@ -278,7 +278,7 @@ def _is_face_of_box(I, n, axis: ti.template()):
 @ti.func
 def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels: ti.template()):
     """From the distances at the corners of the cells; for voxels, from those at their centres."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(s.n)):
         if _is_face_of_box(I, n, axis):
             part = ti.f32(1.0)
@@ -294,7 +294,7 @@ def _write_open(c, I, s, distance: ti.template(), open: ti.template(), n, voxels
 
 @ti.func
 def _write_fluid(c, I, s, open: ti.template(), fluid: ti.template(), n):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     total = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         total += open[c + axis * cells] + open[c + axis * cells + s[axis]]
@@ -350,7 +350,7 @@ def flux_at(
     s, n, axis: ti.template(), origin, dx,
 ):  # fmt: skip
     """What passes the lower face of ``c``: the fluid through its open part, the solid through the rest."""
-    face = c + axis * s[0] * (n[0] + 2)
+    face = c + axis * cells_of(s, n)
     flux, part = u[face], open[face]
     if part < 1:
         moving = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
@@ -378,7 +378,7 @@ def _enforce_at(
     c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), owner: ti.template(),
     motions: ti.template(), origin, dx, n,
 ):  # fmt: skip
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(s.n)):
         if _is_face_of_box(I, n, axis) and open[c + axis * cells] == 0:
             u[c + axis * cells] = solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)
@@ -390,7 +390,7 @@ def _solid_speed_at(
 ):
     speed = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
-        if open[c + axis * s[0] * (n[0] + 2)] < 1:
+        if open[c + axis * cells_of(s, n)] < 1:
             speed = ti.max(speed, ti.abs(solid_velocity_at(distance, owner, motions, c, I, s, axis, origin, dx)))
     return speed
 
@@ -430,7 +430,7 @@ def _extend_velocity_at(
     motions: ti.template(), n,
 ):  # fmt: skip
     """Along a solid that lets it slip, closed faces take the velocity beside them but for its part along the normal."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(s.n)):
         face = c + axis * cells
         if open[face] == 0:

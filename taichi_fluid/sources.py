@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ._ti import ti
 from .grid import Grid
-from .kernels import Array, float_vector, int_vector, kernel_family
+from .kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from .operators.noise import value_noise
 from .operators.shapes import SHAPES, coverage
 
@@ -47,7 +47,7 @@ def _raise_at(
 def _drive_at(
     c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template(), collocated: ti.template()
 ):  # fmt: skip
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
         covered = _covered_at(I, origin, dx, a, b, radius, distance, ti.static(-1 if collocated else axis))
         face = c + axis * cells

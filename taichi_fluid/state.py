@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .grid import Grid
+from .grid import Grid, Scratch
 from .scene import Scene
 
 
@@ -38,7 +38,7 @@ class State:
         pressure: At centres, Pa.
         carried: At centres, by name: smoke, temperature (K above ambient), dye (red, green, blue) and fuel. What
             the scene brings in, and what earlier scenes of the same run brought in.
-        scratch: Two arrays of ``dim`` components and one scalar, free between stages.
+        scratch: Arrays that stages work in.
     """
 
     def __init__(self, grid: Grid, scene: Scene):
@@ -47,7 +47,7 @@ class State:
         self.pressure = grid.array()
         self.carried: dict[str, Quantity] = {}
         self.add(scene.carried)
-        self.scratch = (grid.array(grid.dim), grid.array(grid.dim), grid.array())
+        self.scratch = Scratch(grid)
 
     def add(self, carried: Mapping[str, int]) -> None:
         """Carry these too, given as names with their components: from 0 on. What is carried already stays as it is."""
@@ -61,8 +61,8 @@ class State:
         self.add(carried)
         for quantity in self.quantities():
             quantity.clear()
-        for array in (self.pressure, *self.scratch):
-            array.fill(0.0)
+        self.pressure.fill(0.0)
+        self.scratch.clear()
 
     def quantities(self) -> list[Quantity]:
         """The velocity and everything it carries."""

@@ -20,6 +20,7 @@ from reference import (
 )
 
 from taichi_fluid.advection import Advection, Scheme, Trace
+from taichi_fluid.grid import Scratch
 
 SCHEMES = [Scheme.SEMI_LAGRANGIAN, Scheme.MACCORMACK]
 schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.value)
@@ -30,9 +31,7 @@ class Flow:
 
     def __init__(self, shape, scheme, trace=Trace.RK2, dx=1.0, kind="free-slip"):
         self.grid, self.walls, self.arrays = closed_box(shape, dx, kind)
-        dim = self.grid.dim
-        scratch = (self.grid.array(dim), self.grid.array(dim), self.grid.array())
-        self.advection = Advection(self.grid, self.walls, scratch, scheme, trace)
+        self.advection = Advection(self.grid, self.walls, Scratch(self.grid), scheme, trace)
 
     def scalar(self, values, faces, dt=1.0):
         """A centred quantity after ``dt``; the velocity's walls are closed first."""

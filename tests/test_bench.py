@@ -20,7 +20,7 @@ from taichi_fluid.bench import measure, traffic
 from taichi_fluid.bench.files import default_scene
 from taichi_fluid.boundary import Walls
 from taichi_fluid.forces import add_buoyancy
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import GraphRecorder
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.relaxation import relaxation_kernels
@@ -81,8 +81,8 @@ def test_words_are_those_counted_by_hand(dim):
     grid = Grid((7, 5, 6)[:dim], 0.1)
     walls = Walls(grid, [("free-slip", "free-slip")] * dim)
     u, v, a, b = grid.velocity(), grid.velocity(), grid.array(), grid.array()
-    scratch = (grid.velocity(), grid.velocity(), grid.array())
-    projection = Projection(grid, walls, grid.array())
+    scratch = Scratch(grid)
+    projection = Projection(grid, walls, Scratch(grid))
     # Right-hand side: every component read, one number written.
     assert words_per_cell(grid, lambda: projection.compute_rhs(u, a, 0.1, 1.0)) == dim + 1
     # Gradient: velocity, pressure and reciprocal diagonal read, velocity written; ``open`` is one word.
@@ -91,12 +91,13 @@ def test_words_are_those_counted_by_hand(dim):
     assert words_per_cell(grid, lambda: add_buoyancy(grid, u, a, (0.0,) * dim, 1.0, 0.1)) == dim + 1 + dim
     # Paths: velocity read, departure and arrival written.
     advection = Advection(grid, walls, scratch, Scheme.MACCORMACK, Trace.RK2)
-    assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1)) == dim + 2 * dim
-    # MacCormack of a scalar: predicted from value and departure; corrected from value, prediction and both ways.
-    assert words_per_cell(grid, lambda: advection.carry(a, b)) == (1 + dim + 1) + (1 + 1 + 2 * dim + 1)
-    # One component of a velocity costs what a scalar does.
-    one = words_per_cell(grid, lambda: advection.carry(u, v, component=1, offset=grid.cells))
-    assert one == (1 + dim + 1) + (1 + 1 + 2 * dim + 1)
+    assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1, departure=v)) == dim + 2 * dim
+    # MacCormack of a scalar: predicted, with two limits, from value and departure; corrected from these and the arrival.
+    corrected = (1 + 3 + dim) + 1
+    assert words_per_cell(grid, lambda: advection.carry(a, b)) == (1 + dim + 3) + corrected
+    # One component of a velocity is predicted while its paths are traced, and only their arrival is kept.
+    one = words_per_cell(grid, lambda: advection.carry_component(u, v, 1, 0.1))
+    assert one == (dim + dim + 3) + corrected
     # Half a sweep: x, right-hand side and diagonal of half of the cells, and what is written there.
     level = projection.solver.level
     relax = relaxation_kernels(grid.loops, level.coupling).relax
@@ -108,7 +109,7 @@ def test_words_are_those_counted_by_hand(dim):
 def test_the_coarse_grid_counts_its_own_cells(dim):
     """Restriction reads half of the fine cells and writes all coarse ones; prolongation touches half of the fine ones."""
     grid = Grid((8,) * dim, 0.1)
-    projection = Projection(grid, Walls(grid, [("free-slip", "free-slip")] * dim), grid.array())
+    projection = Projection(grid, Walls(grid, [("free-slip", "free-slip")] * dim), Scratch(grid))
     r, z = grid.array(), grid.array()
     with traffic.watched() as watch:
         projection.solver.precondition(r, z)

@@ -16,7 +16,7 @@ from taichi_fluid.advection import Advection, Scheme, Trace
 from taichi_fluid.boundary import Walls
 from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.diffusion import Diffusion
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import EllipticSolver, Status
 from taichi_fluid.resampling import resample
@@ -302,7 +302,7 @@ def projected(grid, u, walls="free-slip", sweeps=None, dt=0.1, rho=1.0):
     grid.from_numpy(velocity, u)
     sides.fill_velocity(velocity)
     before = Diagnostics(grid).divergence(velocity)
-    Projection(grid, sides, grid.array()).project(
+    Projection(grid, sides, Scratch(grid)).project(
         velocity, grid.array(), dt=dt, rho=rho, tolerance=1e-6, sweeps=sweeps
     )  # fmt: skip
     return grid.to_numpy(velocity), before, Diagnostics(grid).divergence(velocity)
@@ -398,7 +398,7 @@ def test_paths_of_a_thousand_cells_end_inside(dim, scheme):
     grid.from_numpy(a, values)
     walls.fill_velocity(velocity)
     walls.fill(a)
-    advection = Advection(grid, walls, (grid.velocity(), grid.velocity(), grid.array()), scheme, Trace.RK2)
+    advection = Advection(grid, walls, Scratch(grid), scheme, Trace.RK2)
     advection.trace_paths(velocity, 1.0)
     advection.carry(a, out)
     found = grid.to_numpy(out)
@@ -418,7 +418,7 @@ def test_a_periodic_shift_by_whole_cells_is_exact(dim):
     walls.fill_velocity(velocity)
     walls.fill(a)
     advection = Advection(
-        grid, walls, (grid.velocity(), grid.velocity(), grid.array()), Scheme.SEMI_LAGRANGIAN, Trace.RK3
+        grid, walls, Scratch(grid), Scheme.SEMI_LAGRANGIAN, Trace.RK3
     )  # fmt: skip
     advection.trace_paths(velocity, 0.5)
     advection.carry(a, out)

@@ -10,7 +10,7 @@ from scenes_for_tests import burner, scene, set_state, smooth_velocity
 from taichi_fluid.boundary import Walls
 from taichi_fluid.combustion import Flame, radiate
 from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.resampling import resample
 from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
@@ -308,7 +308,7 @@ def test_an_expansion_of_zero_is_no_expansion(dim):
         velocity = grid.velocity()
         grid.face_velocity_from_numpy(velocity, [f.astype(np.float32) for f in smooth_velocity(grid.shape)])
         walls.fill_velocity(velocity)
-        projection = Projection(grid, walls, grid.array())
+        projection = Projection(grid, walls, Scratch(grid))
         projection.project(velocity, grid.array(), dt=0.1, rho=1.2, tolerance=1e-5, expansion=expansion)
         results.append(grid.to_numpy(velocity))
         # What is left is rounding, which depends on the order of a division; that the figures agree is enough.

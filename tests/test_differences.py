@@ -15,6 +15,7 @@ from reference import (
 )
 
 from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.grid import Scratch
 from taichi_fluid.pressure.projection import Projection
 
 
@@ -30,7 +31,7 @@ def gradient_of(p, dx=1.0):
     """Gradient at the faces by the kernel that takes it off the velocity."""
     grid, walls, arrays = closed_box(p.shape, dx)
     u = grid.velocity()
-    Projection(grid, walls, grid.array(), "cg").subtract_gradient(u, arrays.scalar(p), -1.0 / dx)
+    Projection(grid, walls, Scratch(grid), "cg").subtract_gradient(u, arrays.scalar(p), -1.0 / dx)
     return arrays.faces(u)
 
 

@@ -10,6 +10,7 @@ from reference import centred, closed_box, table
 
 from taichi_fluid.advection import Advection, Scheme, Trace
 from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.grid import Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import Status
 
@@ -51,7 +52,7 @@ def test_the_page_counts_cells_and_faces_as_we_do(shape):
 @pytest.mark.parametrize("trace", Trace)
 def test_advection(shape, trace):
     grid, walls, arrays = closed_box(shape)
-    scratch = (grid.velocity(), grid.velocity(), grid.array())
+    scratch = Scratch(grid)
     advection = Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, trace)
     out = grid.velocity()
     advection.carry_velocity(arrays.velocity(start(shape)), out, DT)
@@ -65,7 +66,7 @@ def test_advection(shape, trace):
 @pytest.mark.parametrize("method", ["multigrid-cg", "cg"])
 def test_projection(shape, method):
     grid, walls, arrays = closed_box(shape)
-    projection = Projection(grid, walls, grid.array(), method)
+    projection = Projection(grid, walls, Scratch(grid), method)
     velocity, pressure, rhs = arrays.velocity(start(shape, 0.9)), grid.array(), grid.array()
     projection.compute_rhs(velocity, rhs, DT, rho=1.0)
     np.testing.assert_allclose(arrays.get(rhs), cells("b", len(shape)), rtol=1e-6)

@@ -28,7 +28,7 @@ from reference import (
 
 from taichi_fluid._ti import ti
 from taichi_fluid.boundary import SCALAR, Boundary, Walls
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import Array, kernel_family
 from taichi_fluid.pressure.multigrid import Multigrid
 from taichi_fluid.pressure.poisson import PoissonLevel, Sides, apply_at
@@ -113,7 +113,7 @@ def test_the_operator_is_minus_divergence_of_gradient(dim):
     for shape in SHAPES[dim]:
         grid, walls, arrays = closed_box(shape)
         p = random_scalar(shape)
-        projection = Projection(grid, walls, grid.array(), "cg")
+        projection = Projection(grid, walls, Scratch(grid), "cg")
         u, rhs = grid.velocity(), grid.array()
         projection.subtract_gradient(u, arrays.scalar(p), -1.0)
         projection.compute_rhs(u, rhs, dt=1.0, rho=1.0)
@@ -607,7 +607,7 @@ def project(faces, method="multigrid-cg", tolerance=1e-6, dx=1.0, dt=1.0, rho=1.
     """The projected velocity, the pressure and the result."""
     shape = tuple(n - (axis == 0) for axis, n in enumerate(faces[0].shape))
     grid, walls, arrays = closed_box(shape, dx)
-    projection = Projection(grid, walls, grid.array(), method)
+    projection = Projection(grid, walls, Scratch(grid), method)
     u, p = arrays.velocity(faces), grid.array()
     result = projection.project(u, p, dt=dt, rho=rho, tolerance=tolerance)
     return arrays.faces(u), arrays.get(p), result

@@ -12,7 +12,7 @@ from test_scene import refusal
 
 from taichi_fluid.advection import Advection, Scheme, Trace
 from taichi_fluid.boundary import SCALAR, Walls
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import METHODS, Status
 from taichi_fluid.scene import Scene
@@ -238,7 +238,7 @@ def test_any_four_sides_are_refused_or_flow(four):
     velocity, pressure = grid.velocity(), grid.array()
     velocity.from_numpy(np.random.default_rng(0).standard_normal(2 * grid.cells).astype(np.float32))
     walls.fill_velocity(velocity)
-    projection = Projection(grid, walls, grid.array())
+    projection = Projection(grid, walls, Scratch(grid))
     before = norm(divergence(grid.face_velocity_to_numpy(velocity)))
     result = projection.project(velocity, pressure, dt=1.0, rho=1.0, tolerance=1e-5)
     assert result.status is Status.CONVERGED
@@ -347,7 +347,7 @@ def projected(shape, sides, method="multigrid-cg", seed=0, tolerance=1e-5):
     velocity.from_numpy(np.random.default_rng(seed).standard_normal(grid.dim * grid.cells).astype(np.float32))
     walls.fill_velocity(velocity)
     before = grid.face_velocity_to_numpy(velocity)
-    projection = Projection(grid, walls, grid.array(), method)
+    projection = Projection(grid, walls, Scratch(grid), method)
     result = projection.project(velocity, pressure, dt=0.01, rho=1.2, tolerance=tolerance, max_iterations=3000)
     return before, grid.face_velocity_to_numpy(velocity), grid.to_numpy(pressure), result
 
@@ -396,7 +396,7 @@ def test_what_flows_in_flows_out():
     walls = Walls(grid, [(inflow(2.0, 0.0), OPEN), (FREE, FREE)])
     velocity, pressure = grid.velocity(), grid.array()
     walls.fill_velocity(velocity)
-    result = Projection(grid, walls, grid.array()).project(velocity, pressure, dt=0.01, rho=1.2, tolerance=1e-6)
+    result = Projection(grid, walls, Scratch(grid)).project(velocity, pressure, dt=0.01, rho=1.2, tolerance=1e-6)
     u, v = double(grid.face_velocity_to_numpy(velocity))
     # Plug flow, to the tolerance times the condition of sixteen cells.
     np.testing.assert_allclose(u, 2.0, rtol=0, atol=2e-4)
@@ -413,7 +413,7 @@ def test_a_periodic_flow_does_not_know_where_its_box_begins(dim):
     grid = Grid(shape, 1.0)
     walls, values = Walls(grid, sides), np.random.default_rng(0).standard_normal((dim, *shape)).astype(np.float32)
     shift = (3, 1, 2)[:dim]
-    projection = Projection(grid, walls, grid.array())
+    projection = Projection(grid, walls, Scratch(grid))
 
     def project(cells):
         velocity = grid.velocity()
@@ -437,10 +437,9 @@ class Flow:
     """Carries NumPy values with a NumPy velocity, given on lower faces, through a box with any sides."""
 
     def __init__(self, shape, sides, scheme, trace=Trace.RK2):
-        self.grid, dim = Grid(shape, 1.0), len(shape)
+        self.grid = Grid(shape, 1.0)
         self.walls = Walls(self.grid, sides)
-        scratch = (self.grid.array(dim), self.grid.array(dim), self.grid.array())
-        self.advection = Advection(self.grid, self.walls, scratch, scheme, trace)
+        self.advection = Advection(self.grid, self.walls, Scratch(self.grid), scheme, trace)
 
     def velocity_array(self, cells):
         velocity = self.grid.velocity()

@@ -20,7 +20,7 @@ from test_solver_sides import Box, flow_rhs, is_free, true_residual
 import taichi_fluid as tf
 from taichi_fluid.boundary import Side, Walls
 from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.poisson import Sides
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import Status
@@ -228,7 +228,7 @@ def flow(shape, boundaries, method="spectral", seed=0, dx=0.1):
     """A projection, a random velocity that heeds the sides, and the result of projecting it."""
     grid = Grid(shape, dx)
     walls = Walls(grid, boundaries)
-    projection = Projection(grid, walls, grid.array(), method)
+    projection = Projection(grid, walls, Scratch(grid), method)
     u, p = grid.velocity(), grid.array()
     grid.face_velocity_from_numpy(u, random_velocity(shape, seed))
     walls.fill_velocity(u)

@@ -1,47 +1,47 @@
 """First differences on the staggered grid."""
 
 from .._ti import ti
-from ..kernels import strides_of
+from ..kernels import cells_of, strides_of
 
 
 @ti.func
-def _kept_apart(difference, c):
+def _kept_apart(difference, n):
     """``difference``, hidden from a compiler that is allowed to reorder sums.
 
     It would subtract 2·dim times the middle from the sum of the neighbours, which for a constant is not 0 but rounding.
-    The bits are combined with the sign of an index, which is 0, but only a reader knows.
+    The bits are combined with the sign of a size, which is 0, but only a reader knows.
     """
-    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (ti.cast(c, ti.i32) >> 31), ti.f32)
+    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (n[0] >> 31), ti.f32)
 
 
 @ti.func
-def difference_sum(x: ti.template(), c, s):
+def difference_sum(x: ti.template(), c, s, n):
     """Sum over the 2·dim neighbours of (x_neighbour - x_c): dx² times the Laplacian; of a constant it is 0 exactly."""
     here = x[c]
     total = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         for side in ti.static((-1, 1)):
-            total += _kept_apart(x[c + side * s[axis]] - here, c)
+            total += _kept_apart(x[c + side * s[axis]] - here, n)
     return total
 
 
 @ti.func
 def open_difference_sum(x: ti.template(), open: ti.template(), c, s, n):
     """The same with each difference weighted by how far the face between is open."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     here = x[c]
     total = ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         for side in ti.static((-1, 1)):
             weight = open[c + axis * cells + (s[axis] if ti.static(side == 1) else 0)]
-            total += weight * _kept_apart(x[c + side * s[axis]] - here, c)
+            total += weight * _kept_apart(x[c + side * s[axis]] - here, n)
     return total
 
 
 @ti.func
 def outflow_at(u: ti.template(), c, s, n):
     """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     total = u[c + s[0]] - u[c]
     for axis in ti.static(range(1, s.n)):
         face = c + axis * cells
@@ -53,7 +53,7 @@ def outflow_at(u: ti.template(), c, s, n):
 def centre_velocity_at(u: ti.template(), c, n):
     """Velocity at the centre of cell ``c``: means of opposite faces."""
     s = strides_of(n)
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     v = ti.cast(n, ti.f32)
     for axis in ti.static(range(n.n)):
         v[axis] = ti.f32(0.5) * (u[c + axis * cells] + u[c + axis * cells + s[axis]])
@@ -64,7 +64,7 @@ def centre_velocity_at(u: ti.template(), c, n):
 def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
     """Dx times d(u_component)/d(x_along) at the centre of ``c``, for two different axes."""
     s = strides_of(n)
-    face = component * s[0] * (n[0] + 2) + c
+    face = component * cells_of(s, n) + c
     upper = u[face + s[along]] + u[face + s[along] + s[component]]
     lower = u[face - s[along]] + u[face - s[along] + s[component]]
     return ti.f32(0.25) * (upper - lower)

@@ -6,20 +6,14 @@ from 1 to n + 1 along its own axis. A displacement in cells is the same in all o
 """
 
 from .._ti import ti
-from ..kernels import strides_of
+from ..kernels import ARRAY_BITS, address, at_least, at_most, cells_of, flat, strides_of
 
 
 @ti.func
 def lower_corner_at(q, n):
     """Flat index of the lowest of the 2^dim cells around ``q``, and where ``q`` lies between them (0 to 1)."""
-    s = strides_of(n)
-    fraction = q
-    base = 0
-    for axis in ti.static(range(q.n)):
-        cell = ti.min(ti.cast(q[axis], ti.i32), n[axis])
-        fraction[axis] = q[axis] - ti.cast(cell, ti.f32)
-        base += cell * s[axis]
-    return base, fraction
+    I = ti.min(ti.cast(q, ti.i32), n)
+    return flat(I, strides_of(n)), q - ti.cast(I, ti.f32)
 
 
 @ti.func
@@ -28,12 +22,13 @@ def corners_at(a: ti.template(), offset, q, n):
     s = strides_of(n)
     base, fraction = lower_corner_at(q, n)
     values = ti.Vector([ti.f32(0.0)] * 2**q.n)
+    first = address(offset + base, ARRAY_BITS)
     for corner in ti.static(range(2**q.n)):
-        c = offset + base
+        beyond = s[0] * 0
         for axis in ti.static(range(q.n)):
             if ti.static((corner >> axis) & 1):
-                c += s[axis]
-        values[corner] = a[c]
+                beyond += s[axis]
+        values[corner] = a[first + beyond]
     return values, fraction
 
 
@@ -57,7 +52,7 @@ def sample(a: ti.template(), offset, q, n):
 @ti.func
 def sample_velocity(u: ti.template(), q, n):
     """Velocity of the staggered grid at the point ``q`` of the cell-centred index space."""
-    cells = strides_of(n)[0] * (n[0] + 2)
+    cells = cells_of(strides_of(n), n)
     v = q
     for axis in ti.static(range(q.n)):
         face = q
@@ -74,7 +69,7 @@ def velocity_at(u: ti.template(), c, axis: ti.template(), n):
     of four; at a centre all are means of two.
     """
     s = strides_of(n)
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     v = ti.cast(n, ti.f32)
     for d in ti.static(range(n.n)):
         lower = c + d * cells
@@ -93,5 +88,5 @@ def inside_box(q, n):
     """``q`` moved to the nearest point of the box, in the cell-centred index space."""
     p = q
     for axis in ti.static(range(q.n)):
-        p[axis] = ti.min(ti.max(q[axis], ti.f32(0.5)), ti.cast(n[axis], ti.f32) + ti.f32(0.5))
+        p[axis] = at_most(at_least(q[axis], ti.f32(0.5)), ti.cast(n[axis], ti.f32) + ti.f32(0.5))
     return p

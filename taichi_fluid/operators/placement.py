@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .._ti import ti
-from ..kernels import strides_of
+from ..kernels import cells_of, strides_of
 from .differences import centre_derivative_at, centre_velocity_at, outflow_at
 from .interpolation import sample, sample_velocity, velocity_at
 
 
 @ti.func
 def _sample_centred(u: ti.template(), q, n):
-    cells = strides_of(n)[0] * (n[0] + 2)
+    cells = cells_of(strides_of(n), n)
     v = q
     for axis in ti.static(range(q.n)):
         v[axis] = sample(u, axis * cells, q, n)
@@ -23,7 +23,7 @@ def _sample_centred(u: ti.template(), q, n):
 
 @ti.func
 def _centred_at(u: ti.template(), c, n):
-    cells = strides_of(n)[0] * (n[0] + 2)
+    cells = cells_of(strides_of(n), n)
     v = ti.cast(n, ti.f32)
     for axis in ti.static(range(n.n)):
         v[axis] = u[c + axis * cells]
@@ -38,7 +38,7 @@ def _centred_from(u: ti.template(), c, axis: ti.template(), n):
 @ti.func
 def _centred_outflow_at(u: ti.template(), c, s, n):
     """Dx times the divergence by central differences over two cells."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     total = u[c + s[0]] - u[c - s[0]]
     for axis in ti.static(range(1, s.n)):
         place = c + axis * cells
@@ -49,7 +49,7 @@ def _centred_outflow_at(u: ti.template(), c, s, n):
 @ti.func
 def _centred_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
     s = strides_of(n)
-    place = component * s[0] * (n[0] + 2) + c
+    place = component * cells_of(s, n) + c
     return ti.f32(0.5) * (u[place + s[along]] - u[place - s[along]])
 
 

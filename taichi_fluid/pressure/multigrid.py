@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, flat, int_vector, kernel_family, strides_of
+from ..kernels import PARTIALS, Array, cells_of, flat, int_vector, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
 from .poisson import PoissonLevel, Sides, mean_kernels, neighbour_sum, renewed
 from .relaxation import relaxation_kernels, relaxed_at
@@ -63,7 +63,7 @@ def _transfer_weight_at(
         if coarse[flat(P, coarse_s)] > 0:
             total += w
             if ti.static(cut):
-                seen += _sight_at(P, I, open, s, s[0] * (n[0] + 2))
+                seen += _sight_at(P, I, open, s, cells_of(s, n))
     weight[c] = ti.f32(0.0)
     if ti.static(cut):
         if seen < total:
@@ -135,7 +135,7 @@ def _restrict_at(
                         inside = 0
                 # Black cells and those outside have no residual; a ghost of a periodic axis is its other end.
                 if inside == 1 and J.sum() % 2 == 0:
-                    total += _sight_at(I, J, open, fine_s, fine_s[0] * (n[0] + 2)) * residual[flat(J, fine_s)]
+                    total += _sight_at(I, J, open, fine_s, cells_of(fine_s, n)) * residual[flat(J, fine_s)]
     if hidden == 0:
         base = flat(I * 2 - 2, fine_s)
         for rest in ti.static(range(4 ** (s.n - 1))):
@@ -193,7 +193,7 @@ def _prolong_at(
                         P = I
                         for a in ti.static(range(s.n)):
                             P[a] += ((corner >> a) & 1) * ti.static(2 * ((child >> a) & 1) - 1)
-                        total += _sight_at(P, J, open, fine_s, fine_s[0] * (fine_n[0] + 2)) * coarse[flat(P, s)]
+                        total += _sight_at(P, J, open, fine_s, cells_of(fine_s, fine_n)) * coarse[flat(P, s)]
                 else:
                     for corner in ti.static(range(2**s.n)):
                         neighbour = c

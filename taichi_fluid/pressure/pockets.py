@@ -8,7 +8,7 @@ of in its region, roots are hooked under lower roots of their neighbours, pointe
 import numpy as np
 
 from .._ti import ti
-from ..kernels import PARTIALS, Array, IntArray, add, kernel_family, largest
+from ..kernels import PARTIALS, Array, IntArray, add, cells_of, kernel_family, largest
 from .poisson import PoissonLevel
 
 CHUNK = 4096
@@ -27,7 +27,7 @@ def _hook_at(c, I, s, label: ti.template(), inv_diag: ti.template(), open: ti.te
              wrap, cut: ti.template()):  # fmt: skip
     """Hang the root of ``c`` under the root of its lower neighbour along each axis, or the other way round."""
     if inv_diag[c] > 0:
-        cells = s[0] * (n[0] + 2)
+        cells = cells_of(s, n)
         for a in ti.static(range(s.n)):
             other = c - s[a]
             if I[a] == 1 and wrap[a] == 1:
@@ -67,7 +67,7 @@ def _held_at(c, I, s, inv_diag: ti.template(), open: ti.template(), held: ti.tem
     """How much of the diagonal belongs to values that are held beyond a side of the box, and not to other cells."""
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
-        cells = s[0] * (n[0] + 2)
+        cells = cells_of(s, n)
         inner = ti.f32(0.0)
         for a in ti.static(range(s.n)):
             for side in ti.static(range(2)):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, add, flat, float_vector, int_vector, kernel_family
+from ..kernels import Array, add, cells_of, flat, float_vector, int_vector, kernel_family
 from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 
@@ -75,7 +75,7 @@ def neighbour_sum(x: ti.template(), inv_diag: ti.template(), open: ti.template()
         total += x[c - s[a]] + x[c + s[a]]
     if ti.static(cut):
         if inv_diag[c] != ti.f32(0.5 / s.n):
-            cells = s[0] * (n[0] + 2)
+            cells = cells_of(s, n)
             total = ti.f32(0.0)
             for a in ti.static(range(s.n)):
                 face = c + a * cells
@@ -94,7 +94,7 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, 
     if ti.static(cut):
         # A value that is held, 0 beyond an open side, is a neighbour like any other; a closed face weighs 0.
         if inv_diag[c] == ti.f32(0.5 / s.n):
-            result = -difference_sum(x, c, s)
+            result = -difference_sum(x, c, s, n)
         else:
             result = -open_difference_sum(x, open, c, s, n)
     else:
@@ -107,7 +107,7 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, 
             whole = ti.floor(walls + ti.f32(0.5))
             if ti.abs(walls - whole) < ti.f32(1e-3):
                 walls = whole
-        result = (walls + shift) * x[c] - difference_sum(x, c, s)
+        result = (walls + shift) * x[c] - difference_sum(x, c, s, n)
     return result
 
 
@@ -136,7 +136,7 @@ def _write_inv_diag(
 
 @ti.func
 def _write_cut_inv_diag(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     diagonal = ti.f32(0.0)
     for a in ti.static(range(s.n)):
         face = c + a * cells
@@ -165,7 +165,7 @@ def _mark_if_positive(c, I, s, values: ti.template(), offset, unknown: ti.templa
 @ti.func
 def _close_at(c, I, s, open: ti.template(), n, axis: ti.template(), kept):
     """Close the faces on the two sides of an axis, but for those with ``kept[2 axis + side] = 1``."""
-    first = c + axis * s[0] * (n[0] + 2) + s[axis]
+    first = c + axis * cells_of(s, n) + s[axis]
     if kept[2 * axis] == 0:
         open[first] = ti.f32(0.0)
     if kept[2 * axis + 1] == 0:
@@ -195,7 +195,7 @@ def _drop_split_at(c, I, s, fine: ti.template(), open: ti.template(), coarse: ti
 
     Along each axis its children stand face to face; where most pairs cannot see each other, there is a wall.
     """
-    fine_cells = fine_s[0] * (fine_n[0] + 2)
+    fine_cells = cells_of(fine_s, fine_n)
     for axis in ti.static(range(s.n)):
         walled, clear = 0, 0
         for part in ti.static(range(2 ** (s.n - 1))):
@@ -227,7 +227,7 @@ def _coarsen_open_at(
 
     Faces of cells that are not solved for are closed, but for those on the sides of the box.
     """
-    fine_cells, cells = fine_s[0] * (fine_n[0] + 2), s[0] * (n[0] + 2)
+    fine_cells, cells = cells_of(fine_s, fine_n), cells_of(s, n)
     for axis in ti.static(range(s.n)):
         total, count = ti.f32(0.0), ti.f32(0.0)
         for part in ti.static(range(2 ** (s.n - 1))):
@@ -252,7 +252,7 @@ def _coarsen_open_at(
 
 @ti.func
 def _scale_side_at(c, I, s, open: ti.template(), n, axis: ti.template(), factors):
-    first = c + axis * s[0] * (n[0] + 2) + s[axis]
+    first = c + axis * cells_of(s, n) + s[axis]
     last = first + n[axis] * s[axis]
     open[first] = factors[2 * axis] * open[first]
     open[last] = factors[2 * axis + 1] * open[last]

@@ -8,8 +8,8 @@ apart.
 
 from .._ti import ti
 from ..boundary import PRESSURE, SCALAR, Walls
-from ..grid import Grid
-from ..kernels import Array, int_vector, kernel_family
+from ..grid import Grid, Scratch
+from ..kernels import Array, cells_of, int_vector, kernel_family
 from ..operators.differences import gradient_at
 from ..solids import Solids, cut_outflow_at
 from .solver import SolveResult
@@ -48,7 +48,7 @@ def _subtract_gradient_at(
     cut: ti.template(),
 ):  # fmt: skip
     """At each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
         face = c + axis * cells
         above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
@@ -66,7 +66,7 @@ def _subtract_gradient_at(
 def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n, scale):
     g = gradient_at(p, c, s)
     for axis in ti.static(range(n.n)):
-        place = c + axis * s[0] * (n[0] + 2)
+        place = c + axis * cells_of(s, n)
         u[place] = u[place] - ti.f32(0.5) * scale * g[axis]
 
 
@@ -127,7 +127,7 @@ class Projection:
     Args:
         grid: The grid.
         walls: Its sides.
-        rhs: An array to work in.
+        scratch: Arrays to work in.
         method: Of the pressure solver, one of ``solver.METHODS`` or ``"spectral"``.
         solids: What stands in the fluid; tell ``update`` when they have moved.
 
@@ -136,11 +136,13 @@ class Projection:
         hindrance: Why that is not the method asked for; empty where it is.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, rhs, method: str = "multigrid-cg", solids: Solids | None = None):
+    def __init__(
+        self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "multigrid-cg", solids: Solids | None = None
+    ):
         self.grid, self.walls, self.solids = grid, walls, solids
         sides = walls.pressure_sides()
-        self.solver, self.hindrance = pressure_solver(grid, method, sides, cut=solids is not None)
-        self._rhs = rhs
+        self.solver, self.hindrance = pressure_solver(grid, method, sides, solids is not None, scratch)
+        self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
         self._held = self._gradient.Flags(*(int(held) for held in sides.box))

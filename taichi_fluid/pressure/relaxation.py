@@ -5,7 +5,7 @@ a periodic axis is odd, two cells of one colour meet at its seam; they see each 
 """
 
 from .._ti import ti
-from ..kernels import Array, kernel_family
+from ..kernels import Array, cells_of, kernel_family
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 from .poisson import neighbour_sum
 
@@ -41,7 +41,7 @@ def _first_sweep_at(
                 red = rhs[neighbour] * inv_diag[neighbour]
                 if ti.static(cut):
                     if weigh == 1:
-                        red *= open[c + a * s[0] * (n[0] + 2) + side * s[a]]
+                        red *= open[c + a * cells_of(s, n) + side * s[a]]
                 value += red
     x[c] = value * inv_diag[c]
 

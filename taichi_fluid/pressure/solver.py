@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..grid import Grid
+from ..grid import Grid, Scratch
 from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
 from ..operators.ghosts import wrap_if_periodic
 from .multigrid import Multigrid
@@ -269,6 +269,8 @@ class EllipticSolver:
         grid: The grid.
         method: One of ``METHODS``.
         sweeps: Smoothing sweeps per leg of a V-cycle; left out, what suits the method.
+        scratch: Arrays to work in while it solves, all but ``first``, which may hold the right-hand side; left out, it
+            has its own. Their ghosts are 0.
 
     Use:
         ``setup`` or ``setup_open`` once for a set of unknowns and sides, ``solve`` as often as wanted.
@@ -276,7 +278,9 @@ class EllipticSolver:
 
     _methods = METHODS
 
-    def __init__(self, grid: Grid, method: str = "multigrid-cg", sweeps: int | None = None):
+    def __init__(
+        self, grid: Grid, method: str = "multigrid-cg", sweeps: int | None = None, scratch: Scratch | None = None
+    ):
         if method not in self._methods:
             raise ValueError(f"method is {method!r}; it is one of {', '.join(self._methods)}")
         self.grid, self.method = grid, method
@@ -289,7 +293,7 @@ class EllipticSolver:
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
         self._sums = ti.ndarray(ti.f32, 2)
-        self._make_room(sweeps)
+        self._make_room(sweeps, scratch)
         self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._pockets = Pockets(self.level)
         self._problem: object = None
@@ -299,11 +303,14 @@ class EllipticSolver:
         self._replay, self._structure, self._vectors = {}, (), []
         self._kept = self._balanced = self._magnified = None
 
-    def _make_room(self, sweeps: int | None) -> None:
+    def _make_room(self, sweeps: int | None, scratch: Scratch | None) -> None:
         """Arrays and levels that corrections are made in."""
         grid, method = self.grid, self.method
-        self._z, self._a_d = grid.array(), grid.array()
-        self._d = grid.array() if self._searches else None
+        if scratch is None:
+            self._z, self._a_d = grid.array(), grid.array()
+            self._d = grid.array() if self._searches else None
+        else:
+            self._z, self._a_d, self._d = scratch.vector, scratch.second, scratch.third
         self.multigrid = Multigrid(grid, sweeps or _SWEEPS[method]) if method in _SWEEPS else None
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._ti import impl, ti
-from ..grid import Grid
+from ..grid import Grid, Scratch
 from ..kernels import CPU_ARCHS, Array, arch, kernel_family
 from .poisson import Sides
 from .solver import _MEAN, _NORM, _RR, _TARGET, EllipticSolver, SolveResult, Status
@@ -61,7 +61,9 @@ def hindrance(sides: Sides, cut: bool) -> str:
     return ""
 
 
-def pressure_solver(grid: Grid, method: str, sides: Sides, cut: bool) -> tuple[EllipticSolver, str]:
+def pressure_solver(
+    grid: Grid, method: str, sides: Sides, cut: bool, scratch: Scratch | None = None
+) -> tuple[EllipticSolver, str]:
     """A solver for the pressure, not set up yet; and why it is not the one asked for, empty where it is.
 
     Args:
@@ -69,11 +71,12 @@ def pressure_solver(grid: Grid, method: str, sides: Sides, cut: bool) -> tuple[E
         method: One of ``solver.METHODS``, or ``"spectral"``, for which multigrid-CG stands in where it cannot serve.
         sides: What stands around the box.
         cut: Whether solids stand in it.
+        scratch: Arrays to work in; see ``EllipticSolver``.
     """
     if method != METHOD:
-        return EllipticSolver(grid, method), ""
+        return EllipticSolver(grid, method, scratch=scratch), ""
     reason = hindrance(sides, cut)
-    return (EllipticSolver(grid, STAND_IN), reason) if reason else (SpectralSolver(grid), "")
+    return (EllipticSolver(grid, STAND_IN, scratch=scratch), reason) if reason else (SpectralSolver(grid), "")
 
 
 @ti.func
@@ -168,7 +171,7 @@ class SpectralSolver(EllipticSolver):
         """
         raise ValueError(hindrance(sides, cut=True))
 
-    def _make_room(self, sweeps: int | None) -> None:
+    def _make_room(self, sweeps: int | None, scratch: Scratch | None) -> None:
         # The modes take the place of directions and of coarser levels.
         self._z = self._a_d = self._d = self.multigrid = None
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, float_vector, kernel_family
+from ..kernels import Array, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
@@ -64,7 +64,7 @@ def _write_extinction(
     c, I, s, smoke: ti.template(), dye: ti.template(), temperature: ti.template(), extinction: ti.template(), n,
     strength, incandescence, has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
 ):  # fmt: skip
-    opacity = strength * _opacity_at(c, s[0] * (n[0] + 2), smoke, dye, has_smoke, has_dye)
+    opacity = strength * _opacity_at(c, cells_of(s, n), smoke, dye, has_smoke, has_dye)
     if ti.static(glows):
         opacity += incandescence * _glowing_at(c, temperature)
     extinction[c] = opacity
@@ -104,7 +104,7 @@ def _write_glow(
     light: ti.template(), glow: ti.template(), n, light_n, albedo, sun, ambient, strength, incandescence,
     has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
 ):  # fmt: skip
-    cells = s[0] * (n[0] + 2)
+    cells = cells_of(s, n)
     colour = albedo
     if ti.static(has_dye):
         amount = ti.max(_opacity_at(c, cells, smoke, dye, has_smoke, has_dye), ti.f32(1e-6))

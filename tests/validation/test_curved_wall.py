@@ -12,7 +12,7 @@ from reference import face_shape, take
 from scenes_for_tests import scene, set_state
 
 from taichi_fluid.boundary import Walls
-from taichi_fluid.grid import Grid
+from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.sides import Boundary, Side
 from taichi_fluid.simulation import Simulation
@@ -90,7 +90,7 @@ def errors(n, centre, faces, case):
     wanted = [scale * fluxes(grid.shape, axis, dx, centre, stream) for axis in range(dim)]
     given, pressure = grid.velocity(), grid.array()
     grid.face_velocity_from_numpy(given, [on_sides_only(u, axis) for axis, u in enumerate(wanted)])
-    Projection(grid, walls, grid.array(), solids=solids).project(given, pressure, dt=1.0, rho=1.0, tolerance=2e-6)
+    Projection(grid, walls, Scratch(grid), solids=solids).project(given, pressure, dt=1.0, rho=1.0, tolerance=2e-6)
 
     square, area, largest = 0.0, 0.0, 0.0
     for axis, (found, open) in enumerate(zip(all_faces(grid, given), all_faces(grid, solids.open), strict=True)):
