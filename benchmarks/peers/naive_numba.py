@@ -1,31 +1,11 @@
-"""A whole plume step beside a naive numba solver, in turn, in one process.
+"""The solver that people write first, in numba: semi-Lagrangian, and a fixed number of Gauss-Seidel sweeps."""
 
-    python benchmarks/step.py [arch] [n] [rounds]
-
-Ours: closed box, MacCormack, buoyancy, confinement, projection to a relative residual of 1e-4. The other: the solver
-that people write first, semi-Lagrangian with one-stage traces, red-black Gauss-Seidel with 20 sweeps, as many threads as
-numba takes.
-Quality is printed beside time: rms divergence after over before the projection.
-"""
-
-import os
-import statistics
-import sys
-import time
-
+import numba
 import numpy as np
-from common import save
 
-import taichi_fluid as tf
-from taichi_fluid import backend
+from .scene import plume, time_step
 
-os.environ["OMP_WAIT_POLICY"] = "passive"  # numba's idle threads must not spin while we are measured
-arch = backend.start(sys.argv[1] if len(sys.argv) > 1 else "cpu")
-
-import numba  # noqa: E402  (after Taichi, which sets up its own threads)
-
-N = int(sys.argv[2]) if len(sys.argv) > 2 else 64
-ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+SWEEPS = 20
 
 
 @numba.njit(parallel=True, fastmath=True)
@@ -108,29 +88,36 @@ def subtract(u, v, w, p):
 
 
 @numba.njit(parallel=True, fastmath=True)
-def force(v, temperature, smoke, change):
-    n = smoke.shape[0]
+def force(v, temperature, change):
+    n = temperature.shape[0]
     for i in numba.prange(n):
         for j in range(1, n):
             for k in range(n):
                 v[i, j, k] += change * 0.5 * (temperature[i, j, k] + temperature[i, j - 1, k])
 
 
-class Naive:
-    """The other solver."""
+class Program:
+    """The plume on a staggered grid, traces of one stage, as many threads as numba takes."""
 
-    def __init__(self, n: int):
-        self.n, self.dx = n, 4.0 / n
+    def __init__(self, n: int, dim: int):
+        scene = plume(n, dim)
+        source = scene.sources[0]
+        self.n, self.dx, self.dt = n, scene.domain.size[0] / n, time_step(scene)
         shapes = [(n + 1, n, n), (n, n + 1, n), (n, n, n + 1)]
         self.u, self.v, self.w = (np.zeros(shape, np.float32) for shape in shapes)
         self.smoke, self.temperature = (np.zeros((n, n, n), np.float32) for _ in range(2))
-        centre = (np.arange(n) + 0.5) * self.dx
-        x, y, z = np.meshgrid(centre, centre, centre, indexing="ij", sparse=True)
-        self.source = ((x - 2) ** 2 + (y - 0.4) ** 2 + (z - 2) ** 2 < 0.4**2).astype(np.float32)
+        cells = [(np.arange(n) + 0.5) * self.dx - middle for middle in source.center]
+        x, y, z = np.meshgrid(*cells, indexing="ij", sparse=True)
+        inside = (x**2 + y**2 + z**2 < source.radius**2).astype(np.float32)
+        self.smoke_source, self.heat_source = (
+            np.float32(self.dt * rate) * inside for rate in (source.smoke, source.temperature)
+        )
+        self.lift = self.dt * 9.81 * scene.fluid.expansion
         self.before = np.empty((n, n, n), np.float32)
+        self.iterations = SWEEPS
 
-    def step(self, dt: float) -> None:
-        step = dt / self.dx
+    def step(self) -> None:
+        step = self.dt / self.dx
         u, v, w = self.u, self.v, self.w
         moved = [np.empty_like(a) for a in (u, v, w, self.smoke, self.temperature)]
         for a, out, offset in zip(
@@ -141,65 +128,19 @@ class Naive:
         ):
             advect(a, out, u, v, w, step, *offset)
         self.u, self.v, self.w, self.smoke, self.temperature = moved
-        self.smoke += 3.0 * dt * self.source
-        self.temperature += 100.0 * dt * self.source
-        force(self.v, self.temperature, self.smoke, dt * 9.81 / 300)
+        self.smoke += self.smoke_source
+        self.temperature += self.heat_source
+        force(self.v, self.temperature, self.lift)
         for axis, a in enumerate((self.u, self.v, self.w)):
             np.moveaxis(a, axis, 0)[[0, -1]] = 0
         divergence(self.u, self.v, self.w, self.before)
         p = np.zeros_like(self.before)
-        for _ in range(20):
+        for _ in range(SWEEPS):
             relax(p, self.before, 0)
             relax(p, self.before, 1)
         subtract(self.u, self.v, self.w, p)
 
-    def left(self) -> float:
-        """Divergence after over before the last projection, rms."""
+    def divergence(self) -> float:
         after = np.empty_like(self.before)
         divergence(self.u, self.v, self.w, after)
         return float(np.sqrt((after**2).mean() / (self.before**2).mean()))
-
-
-def main() -> None:
-    scene = tf.preset("plume").with_values({"domain.resolution": N, "solver.tolerance": 1e-4})
-    ours, naive = tf.Simulation(scene), Naive(N)
-    left = []
-
-    def watch(simulation, dt):
-        left.append(simulation.diagnostics.divergence(simulation.state.velocity.current).rms)
-
-    for _ in range(25):  # a plume to work on, and everything compiled
-        ours.step()
-        naive.step(0.03)
-    ours.stages.insert(-1, tf.Stage("watch", watch))
-    ours.stages.append(tf.Stage("watch", watch))
-    ours.step()
-    quality = left[1] / left[0]
-    ours.stages = [stage for stage in ours.stages if stage.name != "watch"]
-    ours_ms, naive_ms, iterations, stages = [], [], [], []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        taken = ours.step(timed=True)
-        ours_ms.append(1e3 * (time.perf_counter() - start))
-        iterations.append(taken.pressure.iterations)
-        stages.append(taken.stage_ms)
-        start = time.perf_counter()
-        naive.step(0.03)
-        naive_ms.append(1e3 * (time.perf_counter() - start))
-    rows = [
-        {
-            "program": "taichi_fluid", "arch": arch, "n": N, "ms": statistics.median(ours_ms), "min_ms": min(ours_ms),
-            "left": quality, "iterations": statistics.mean(iterations),
-            "stages": {name: statistics.median(s[name] for s in stages) for name in stages[0]},
-        },
-        {"program": "naive numba, 20 sweeps", "arch": "cpu", "n": N, "ms": statistics.median(naive_ms),
-         "min_ms": min(naive_ms), "left": naive.left()},
-    ]  # fmt: skip
-    for row in rows:
-        print(f"{row['ms']:8.1f} ms (best {row['min_ms']:.1f})  divergence left {row['left']:.1e}  {row['program']}")
-    print(f"ratio {rows[0]['ms'] / rows[1]['ms']:.2f}", {k: round(v, 1) for k, v in rows[0]["stages"].items()})
-    save(f"step_{arch}_{N}", rows)
-
-
-if __name__ == "__main__":
-    main()
