@@ -19,12 +19,15 @@ from .turns import Problem, Worker, in_turn
 RESOLUTIONS = {2: 256, 3: 64}
 TOLERANCES = {2: 1e-4, 3: 1e-3}
 
+WIDTH = 96
+"""Columns of text that the table is given in a file or a pipe."""
+
 
 def report(rows: list[dict[str, Any]], title: str) -> RenderableType:
     """Ours and theirs of each pair, and below the table what each of them solves."""
-    found = Table(title=title, box=SIMPLE_HEAD, caption="x ours: theirs over ours in the same turns; above 1 theirs is slower")  # fmt: skip
+    found = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption="x ours: theirs over ours in the same turns; above 1 theirs is slower")  # fmt: skip
     found.add_column("program", no_wrap=True)
-    for name in ("ms per\nstep", "quartiles", "processor\nms", "x ours", "of pro-\ncessor", "left", "iter-\nations"):
+    for name in ("ms per\nstep", "quartiles", "processor\nms", "x ours", "x ours,\nprocessor", "divergence\nleft", "iter-\nations"):  # fmt: skip
         found.add_column(name, justify="right", no_wrap=True)
     notes, beside = [], None
     for row in sorted(rows, key=lambda row: list(OURS).index(row["beside"])):
@@ -136,6 +139,8 @@ def main(peers, dim, resolutions, rounds, seconds, tolerance, pressure, arch, pa
             _refuse(str(error))
     options = {"arch": arch, "pressure": pressure, "tolerance": tolerance or TOLERANCES[dim]}
     console, rows = Console(), []
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
     for n in resolutions or (RESOLUTIONS[dim],):
         for name in names:
             with Console(stderr=True).status(f"{name}, {n}^{dim}"):

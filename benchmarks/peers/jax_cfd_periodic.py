@@ -1,4 +1,5 @@
 """jax-cfd's semi-implicit step of decaying turbulence in a periodic box, its own main use."""
+# pyright: reportMissingImports=false
 
 import jax
 import jax.numpy as jnp

@@ -20,7 +20,7 @@ class Program:
     def step(self) -> None:
         taken = self._simulation.step()
         ti.sync()
-        self.iterations = taken.pressure.iterations
+        self.iterations = taken.pressure.iterations if taken.pressure else None
 
     def divergence(self) -> float:
         return divergence_left(self._simulation)["left"]

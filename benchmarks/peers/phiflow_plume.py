@@ -1,4 +1,5 @@
 """PhiFlow's smoke plume in a closed box, on JAX."""
+# pyright: reportMissingImports=false
 
 import jax
 from phi.jax import flow as phi
@@ -36,6 +37,8 @@ class Program:
         self._project = phi.jit_compile(self._project_once)
         self._velocity = phi.StaggeredGrid(0, 0, **box)
         self._smoke, self._heat, self._pressure = (over_cells(0) for _ in range(3))
+        # Grids keep the places of their cells once asked for; first asked for while JAX traces, they would keep tracers.
+        predict(self._velocity, self._smoke, self._heat)
         self.iterations, self._axes = None, axes
 
     def step(self) -> None:

@@ -53,7 +53,7 @@ OURS = {
 }
 
 _JAX = {"jax": "jax", "jaxlib": "jaxlib"}
-_EXAMPLE = "Its own 2D flow, driven by a jet: semi-Lagrangian with RK3 traces, no buoyancy, one grid for all, {} Jacobi sweeps."
+_EXAMPLE = "Its own 2D flow, a jet of dye that weighs: semi-Lagrangian with RK3 traces, velocity in the centres of cells, {} Jacobi sweeps."
 
 PEERS = {
     "numba": Entry(
@@ -70,7 +70,7 @@ PEERS = {
     ),
     "warp-example": Entry(
         "warp_example",
-        "Its own 2D flow, driven by a jet, one of its two substeps: semi-Lagrangian, one grid for all, 100 Jacobi sweeps, one thread.",
+        "Its own 2D flow, a jet of smoke that weighs, one of its two substeps: semi-Lagrangian, velocity and pressure at the same points, 100 Jacobi sweeps, one thread.",
         (2,),
         {"warp": "warp-lang"},
     ),

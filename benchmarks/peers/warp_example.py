@@ -1,4 +1,5 @@
 """Warp's own fluid example, as the package ships it, without its window, on the CPU."""
+# pyright: reportMissingImports=false
 
 import numpy as np
 import warp as wp

@@ -1,6 +1,8 @@
 """One program in a process of its own: ``python -m benchmarks.peers.worker JOB``, then a line of JSON per request.
 
-A request is ``step`` or ``divergence`` on standard input; in between the process waits for the next and does nothing.
+A request is ``step`` or ``divergence`` on standard input; in between the process waits for the next. The answer to a
+step says how long it took, on the clock and in processor time of all threads, and how much of the latter went by since the
+step before, which is to be next to nothing: some libraries let their threads spin.
 """
 
 import json
@@ -31,11 +33,14 @@ def _main(job: dict[str, Any]) -> None:
     try:
         program = load(entry, job["n"], job["dim"], **job["options"])
         answer(ready=True)
+        asleep = time.process_time()
         for line in sys.stdin:
             if line.strip() == "step":
                 start, begin = time.perf_counter(), time.process_time()
                 program.step()
-                answer(ms=1e3 * (time.perf_counter() - start), processor_ms=1e3 * (time.process_time() - begin))
+                end, finish = time.perf_counter(), time.process_time()
+                answer(ms=1e3 * (end - start), processor_ms=1e3 * (finish - begin), idle_ms=1e3 * (begin - asleep))
+                asleep = time.process_time()
             else:
                 left = program.divergence()
                 if not math.isfinite(left):
