@@ -6,38 +6,41 @@ import numpy as np
 from .scene import plume, time_step
 
 SWEEPS = 20
+FAST = {"fastmath": True, "error_model": "numpy"}
+# One f64 among the numbers makes all of them f64, which takes advection two to three times as long.
+ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(**FAST)
 def interpolate(a, x, y, z):
-    x = min(max(x, 0.0), a.shape[0] - 1.001)
-    y = min(max(y, 0.0), a.shape[1] - 1.001)
-    z = min(max(z, 0.0), a.shape[2] - 1.001)
+    x = min(max(x, ZERO), np.float32(a.shape[0] - 1.001))
+    y = min(max(y, ZERO), np.float32(a.shape[1] - 1.001))
+    z = min(max(z, ZERO), np.float32(a.shape[2] - 1.001))
     i, j, k = int(x), int(y), int(z)
-    f, g, h = np.float32(x - i), np.float32(y - j), np.float32(z - k)
-    low = (a[i, j, k] * (1 - f) + a[i + 1, j, k] * f) * (1 - g) + (
-        a[i, j + 1, k] * (1 - f) + a[i + 1, j + 1, k] * f
+    f, g, h = x - np.float32(i), y - np.float32(j), z - np.float32(k)
+    e = ONE - f
+    low = (a[i, j, k] * e + a[i + 1, j, k] * f) * (ONE - g) + (a[i, j + 1, k] * e + a[i + 1, j + 1, k] * f) * g
+    high = (a[i, j, k + 1] * e + a[i + 1, j, k + 1] * f) * (ONE - g) + (
+        a[i, j + 1, k + 1] * e + a[i + 1, j + 1, k + 1] * f
     ) * g
-    high = (a[i, j, k + 1] * (1 - f) + a[i + 1, j, k + 1] * f) * (1 - g) + (
-        a[i, j + 1, k + 1] * (1 - f) + a[i + 1, j + 1, k + 1] * f
-    ) * g
-    return low * (1 - h) + high * h
+    return low * (ONE - h) + high * h
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(parallel=True, **FAST)
 def advect(a, out, u, v, w, step, ox, oy, oz):
     """``a`` lies at (i + ox, j + oy, k + oz); u, v, w on lower faces."""
+    step, ox, oy, oz = np.float32(step), np.float32(ox), np.float32(oy), np.float32(oz)
     for i in numba.prange(a.shape[0]):
         for j in range(a.shape[1]):
             for k in range(a.shape[2]):
-                x, y, z = i + ox, j + oy, k + oz
-                px = x - step * interpolate(u, x, y - 0.5, z - 0.5)
-                py = y - step * interpolate(v, x - 0.5, y, z - 0.5)
-                pz = z - step * interpolate(w, x - 0.5, y - 0.5, z)
+                x, y, z = np.float32(i) + ox, np.float32(j) + oy, np.float32(k) + oz
+                px = x - step * interpolate(u, x, y - HALF, z - HALF)
+                py = y - step * interpolate(v, x - HALF, y, z - HALF)
+                pz = z - step * interpolate(w, x - HALF, y - HALF, z)
                 out[i, j, k] = interpolate(a, px - ox, py - oy, pz - oz)
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(parallel=True, **FAST)
 def divergence(u, v, w, out):
     for i in numba.prange(out.shape[0]):
         for j in range(out.shape[1]):
@@ -45,35 +48,35 @@ def divergence(u, v, w, out):
                 out[i, j, k] = u[i + 1, j, k] - u[i, j, k] + v[i, j + 1, k] - v[i, j, k] + w[i, j, k + 1] - w[i, j, k]
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(parallel=True, **FAST)
 def relax(p, div, colour):
     n = div.shape[0]
     for i in numba.prange(n):
         for j in range(n):
             for k in range((i + j + colour) % 2, n, 2):
-                total, count = np.float32(0.0), np.float32(0.0)
+                total, count = ZERO, ZERO
                 if i > 0:
                     total += p[i - 1, j, k]
-                    count += 1
+                    count += ONE
                 if i < n - 1:
                     total += p[i + 1, j, k]
-                    count += 1
+                    count += ONE
                 if j > 0:
                     total += p[i, j - 1, k]
-                    count += 1
+                    count += ONE
                 if j < n - 1:
                     total += p[i, j + 1, k]
-                    count += 1
+                    count += ONE
                 if k > 0:
                     total += p[i, j, k - 1]
-                    count += 1
+                    count += ONE
                 if k < n - 1:
                     total += p[i, j, k + 1]
-                    count += 1
+                    count += ONE
                 p[i, j, k] = (total - div[i, j, k]) / count
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(parallel=True, **FAST)
 def subtract(u, v, w, p):
     n = p.shape[0]
     for i in numba.prange(n):
@@ -87,13 +90,13 @@ def subtract(u, v, w, p):
                     w[i, j, k] -= p[i, j, k] - p[i, j, k - 1]
 
 
-@numba.njit(parallel=True, fastmath=True)
+@numba.njit(parallel=True, **FAST)
 def force(v, temperature, change):
     n = temperature.shape[0]
     for i in numba.prange(n):
         for j in range(1, n):
             for k in range(n):
-                v[i, j, k] += change * 0.5 * (temperature[i, j, k] + temperature[i, j - 1, k])
+                v[i, j, k] += change * HALF * (temperature[i, j, k] + temperature[i, j - 1, k])
 
 
 class Program:
@@ -112,7 +115,7 @@ class Program:
         self.smoke_source, self.heat_source = (
             np.float32(self.dt * rate) * inside for rate in (source.smoke, source.temperature)
         )
-        self.lift = self.dt * 9.81 * scene.fluid.expansion
+        self.lift = np.float32(self.dt * 9.81 * scene.fluid.expansion)
         self.before = np.empty((n, n, n), np.float32)
         self.iterations = SWEEPS
 
