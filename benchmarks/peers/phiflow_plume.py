@@ -2,17 +2,30 @@
 # pyright: reportMissingImports=false
 
 import jax
+import numpy as np
 from phi.jax import flow as phi
+from phiml.backend import NUMPY
 
 from .scene import plume, time_step
 
 TOLERANCE = 1e-3
 
 
+def widen_indices() -> None:
+    """Let PhiML number the entries of a matrix in 64 bits: in 32 they overflow from 36³ cells on (its issue 15).
+
+    Only while a step is compiled; the matrix itself keeps indices of 32 bits.
+    """
+    flat, places = NUMPY.ravel_multi_index, NUMPY.unravel_index
+    NUMPY.ravel_multi_index = lambda index, *more, **named: flat(index.astype(np.int64), *more, **named)
+    NUMPY.unravel_index = lambda index, shape: places(index, shape).astype(np.int32)
+
+
 class Program:
     """MacCormack for velocity, smoke and heat; the pressure starts from that of the step before."""
 
     def __init__(self, n: int, dim: int):
+        widen_indices()
         scene = plume(n, dim)
         source, dt, axes = scene.sources[0], time_step(scene), "xyz"[:dim]
         box = {"bounds": phi.Box(**dict(zip(axes, scene.domain.size, strict=True))), **dict.fromkeys(axes, n)}
