@@ -83,7 +83,7 @@ PEERS = {
     ),
     "jax-cfd": Entry(
         "jax_cfd_periodic",
-        "Another problem: periodic turbulence without smoke, van Leer advection, pressure by FFT, exact.",
+        "Another problem: periodic turbulence without smoke, van Leer advection, pressure by FFT, exact but for rounding.",
         (2, 3),
         {**_JAX, "jax_cfd": "jax-cfd"},
     ),
