@@ -12,10 +12,9 @@ import statistics
 import sys
 import time
 
-import numpy as np
-import scipy.fft
 import taichi as ti
 from common import save
+from peers.scipy_dct import eigenvalues, right_hand_side, transform
 
 from taichi_fluid import Grid, Solid, backend
 
@@ -30,21 +29,10 @@ ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 9
 TOLERANCE = float(sys.argv[4]) if len(sys.argv) > 4 else 1e-4
 
 
-def transform(rhs: np.ndarray, eigenvalues: np.ndarray, workers: int) -> np.ndarray:
-    modes = scipy.fft.dctn(rhs, norm="ortho", workers=workers)
-    modes /= eigenvalues
-    modes[0, 0, 0] = 0
-    return scipy.fft.idctn(modes, norm="ortho", workers=workers)
-
-
 def main() -> None:
     grid = Grid((N,) * 3, 1.0 / N)
     walls = Walls(grid, [["free-slip", "free-slip"]] * 3)
-    rhs = np.random.default_rng(0).standard_normal(grid.shape).astype(np.float32)
-    rhs -= rhs.mean()
-    wave = (2 - 2 * np.cos(np.pi * np.arange(N) / N)).astype(np.float32)
-    eigenvalues = wave[:, None, None] + wave[None, :, None] + wave[None, None, :]
-    eigenvalues[0, 0, 0] = 1
+    rhs, modes = right_hand_side(N, 3), eigenvalues(N, 3)
 
     box, cycles, sphere = (EllipticSolver(grid, method) for method in ("multigrid-cg", "multigrid", "multigrid-cg"))
     for solver in (box, cycles):
@@ -61,7 +49,7 @@ def main() -> None:
     out, times, results = grid.array(), {name: [] for name in ("dct", *solvers)}, {}
     for _ in range(ROUNDS + 1):
         start = time.perf_counter()
-        transform(rhs, eigenvalues, os.cpu_count() or 1)
+        transform(rhs, modes, os.cpu_count() or 1)
         times["dct"].append(1e3 * (time.perf_counter() - start))
         for name, solver in solvers.items():
             out.fill(0.0)
