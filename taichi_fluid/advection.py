@@ -11,9 +11,19 @@ from typing import NamedTuple
 from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid, Scratch
-from .kernels import Array, at_least, at_most, cells_of, flat, kernel_family, strides_of
-from .operators.interpolation import blend, corners_at, inside_box
+from .kernels import Array, along_run, at_least, at_most, cells_of, flat, kernel_family, put_run, strides_of
+from .operators.interpolation import inside_box
 from .operators.placement import Placement
+from .operators.runs import (
+    LEAST,
+    MOST,
+    VALUE,
+    column,
+    sample_run,
+    sample_run_with_limits,
+    sample_velocity_of_run,
+    set_column,
+)  # fmt: skip
 from .solids import Solids
 
 
@@ -75,28 +85,52 @@ def _wrapped(q, period, course: ti.template()):
 
 
 @ti.func
-def _velocity_in_box(u: ti.template(), q, n, period, course: ti.template()):
-    return course.on.sample(u, inside_box(_wrapped(q, period, course), n), n)
+def _begin_path(k, c, I, u: ti.template(), begin: ti.template(), first: ti.template(), n, course: ti.template()):
+    J = I
+    J[n.n - 1] += k
+    set_column(begin, k, _place(J, ti.static(course.axis)))
+    set_column(first, k, course.on.start(u, c + k, ti.static(course.axis), n))
 
 
 @ti.func
-def _euler_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
-    return first
+def _point_on_way(
+    k, begin: ti.template(), velocity: ti.template(), step, points: ti.template(), n, period, course: ti.template()
+):
+    q = column(begin, k) + step * column(velocity, k)
+    set_column(points, k, inside_box(_wrapped(q, period, course), n))
 
 
 @ti.func
-def _rk2_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
-    return _velocity_in_box(u, q + ti.f32(0.5) * step * first, n, period, course)
+def _combine_stages(k, first: ti.template(), second: ti.template(), third: ti.template(), mean: ti.template()):
+    weighted = ti.f32(2.0 / 9.0) * column(first, k) + ti.f32(3.0 / 9.0) * column(second, k)
+    set_column(mean, k, weighted + ti.f32(4.0 / 9.0) * column(third, k))
 
 
 @ti.func
-def _rk3_mean(u: ti.template(), q, first, step, n, period, course: ti.template()):
-    second = _velocity_in_box(u, q + ti.f32(0.5) * step * first, n, period, course)
-    third = _velocity_in_box(u, q + ti.f32(0.75) * step * second, n, period, course)
-    return ti.f32(2.0 / 9.0) * first + ti.f32(3.0 / 9.0) * second + ti.f32(4.0 / 9.0) * third
+def _copy_column(k, a: ti.template(), b: ti.template()):
+    set_column(b, k, column(a, k))
 
 
-_MEAN_VELOCITY = {Trace.EULER: _euler_mean, Trace.RK2: _rk2_mean, Trace.RK3: _rk3_mean}
+@ti.func
+def _find_mean_velocity(
+    m, u: ti.template(), begin: ti.template(), first: ti.template(), step, mean: ti.template(), n, period,
+    course: ti.template(), width: ti.template(),
+):  # fmt: skip
+    """Mean velocity of the ways of a run from ``begin``, where the velocity is ``first``, for ``step`` = ±dt / dx."""
+    points = ti.Matrix.zero(ti.f32, n.n, width)
+    staggered = ti.static(not course.on.collocated)
+    if ti.static(course.trace == Trace.EULER):
+        along_run(m, width, _copy_column, (first, mean))
+    elif ti.static(course.trace == Trace.RK2):
+        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course))
+        sample_velocity_of_run(m, u, points, mean, n, staggered, width)
+    else:
+        second, third = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course))
+        sample_velocity_of_run(m, u, points, second, n, staggered, width)
+        along_run(m, width, _point_on_way, (begin, second, ti.f32(0.75) * step, points, n, period, course))
+        sample_velocity_of_run(m, u, points, third, n, staggered, width)
+        along_run(m, width, _combine_stages, (first, second, third, mean))
 
 
 @ti.func
@@ -117,20 +151,6 @@ def _sees(H, P, open: ti.template(), s, cells):
                 J[axis] = P[axis]
         seen = ti.max(seen, clear)
     return seen
-
-
-@ti.func
-def _mean_ahead(u: ti.template(), q, first, back, step, n, period, course: ti.template(), mean: ti.template()):
-    """Mean velocity of the way ahead from ``q``, given that of the way ``back``.
-
-    For a velocity in a closed box the way back is mirrored, which is as accurate as two stages and costs no samples: the
-    two differ by dt² times second derivatives, and only what MacCormack corrects by depends on it. A flow that may
-    leave is traced: the jumps of velocity beside open sides, mirrored, would feed it with energy.
-    """
-    if ti.static(course.axis >= 0 and course.trace == Trace.RK2 and not course.passage):
-        return ti.f32(2.0) * first - back
-    else:
-        return mean(u, q, first, step, n, period, course)
 
 
 @ti.func
@@ -175,228 +195,269 @@ def _place(I, axis: ti.template()):
 
 
 @ti.func
-def _way_back(
-    u: ti.template(), q, first, open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
-    course: ti.template(), mean: ti.template(),
-):  # fmt: skip
-    """Displacement to the departure point, kept inside the box; how much of it is free of solids; mean velocity."""
-    back = mean(u, q, first, -step, n, period, course)
-    end = q - step * back
-    free = _before_solids(q, end, open, distance, inv_dx, n, period, course)
-    end = _wrapped(q + free * (end - q), period, course)
-    return at_most(at_least(end, lower), upper) - q, free, back
+def _mirror(k, first: ti.template(), back: ti.template(), ahead: ti.template()):
+    set_column(ahead, k, ti.f32(2.0) * column(first, k) - column(back, k))
+
+
+def _mirrors(course: Course) -> bool:
+    """Whether the way of a value ahead may be its way back, mirrored.
+
+    For a velocity in a closed box that is as accurate as two stages and costs no samples: the two differ by dt² times
+    second derivatives, and only what MacCormack corrects by depends on it. A flow that may leave is traced: the jumps
+    of velocity beside open sides, mirrored, would feed it with energy.
+    """
+    return course.axis >= 0 and course.trace == Trace.RK2 and not course.passage
 
 
 @ti.func
-def _way_ahead(
-    u: ti.template(), q, first, back, free, open: ti.template(), distance: ti.template(), inv_dx, n, period, step,
-    course: ti.template(), mean: ti.template(),
+def _end_way_back(
+    k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, lower,
+    upper, period, step, course: ti.template(), backward: ti.template(), free: ti.template(),
+):  # fmt: skip
+    """Displacement to the departure point, kept inside the box, and how much of the way there is free of solids."""
+    q = column(begin, k)
+    end = q - step * column(mean, k)
+    if ti.static(course.solids):
+        free[k] = _before_solids(q, end, open, distance, inv_dx, n, period, course)
+        end = q + free[k] * (end - q)
+    set_column(backward, k, at_most(at_least(_wrapped(end, period, course), lower), upper) - q)
+
+
+@ti.func
+def _end_way_ahead(
+    k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, period,
+    step, course: ti.template(), forward: ti.template(), free: ti.template(),
 ):  # fmt: skip
     """Displacement to the arrival point: the value that arrives stays inside the box, what lies beyond is not carried back.
 
     A path that ends at a solid, ``free`` being less than 1 on the way back, or has left through a side, is not traced
     back again: its arrival says so.
     """
-    ahead = q + step * _mean_ahead(u, q, first, back, step, n, period, course, mean)
-    beyond = _before_solids(q, ahead, open, distance, inv_dx, n, period, course)
-    ahead = _wrapped(ahead, period, course)
+    q = column(begin, k)
+    end = q + step * column(mean, k)
+    ahead = _wrapped(end, period, course)
     inside = inside_box(ahead, n)
-    forward = inside - q
-    if ti.min(free, beyond) < 1:
-        forward[0] = ti.f32(_NO_WAY_BACK)
+    arrival = inside - q
+    if ti.static(course.solids):
+        if ti.min(free[k], _before_solids(q, end, open, distance, inv_dx, n, period, course)) < 1:
+            arrival[0] = ti.f32(_NO_WAY_BACK)
     if ti.static(course.passage):
         if (inside - ahead).norm_sqr() > 0:
-            forward[0] = ti.f32(_NO_WAY_BACK)
-    return forward
+            arrival[0] = ti.f32(_NO_WAY_BACK)
+    set_column(forward, k, arrival)
 
 
 @ti.func
-def _put_vector(a: ti.template(), c, v, n):
+def _find_ways(
+    m, c, I, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
+    backward: ti.template(), forward: ti.template(), ahead: ti.template(), course: ti.template(), width: ti.template(),
+):  # fmt: skip
+    """The displacements of a run of values: ``backward``, and where ``ahead`` is asked for ``forward``."""
+    begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    mean, free = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
+    along_run(m, width, _begin_path, (c, I, u, begin, first, n, course))
+    _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, width)
+    along_run(
+        m, width, _end_way_back,
+        (begin, mean, open, distance, inv_dx, n, lower, upper, period, step, course, backward, free),
+    )  # fmt: skip
+    if ti.static(ahead):
+        if ti.static(_mirrors(course)):
+            along_run(m, width, _mirror, (first, mean, mean))
+        else:
+            _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, width)
+        along_run(
+            m, width, _end_way_ahead,
+            (begin, mean, open, distance, inv_dx, n, period, step, course, forward, free),
+        )  # fmt: skip
+
+
+@ti.func
+def _put_columns(k, a: ti.template(), c, columns: ti.template(), n):
     cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
-        a[c + d * cells] = v[d]
+        a[c + k + d * cells] = columns[d, k]
 
 
 @ti.func
-def _write_departure(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(), n,
-    lower, upper, period, step, course: ti.template(), mean: ti.template(),
+def _put_within(k, out: ti.template(), c, found: ti.template()):
+    """Rounding may carry a blend past a corner by one unit in the last place."""
+    out[c + k] = at_most(at_least(found[VALUE, k], found[LEAST, k]), found[MOST, k])
+
+
+@ti.func
+def _write_ways(
+    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    arrival: ti.template(), n, lower, upper, period, step, ahead: ti.template(), course: ti.template(),
+    width: ti.template(),
 ):  # fmt: skip
-    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    backward, _, _ = _way_back(
-        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    _find_ways(
+        m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, ahead, course, width
     )  # fmt: skip
-    _put_vector(departure, c, backward, n)
+    along_run(m, width, _put_columns, (departure, c, backward, n))
+    if ti.static(ahead):
+        along_run(m, width, _put_columns, (arrival, c, forward, n))
 
 
 @ti.func
-def _write_departure_and_arrival(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, lower, upper, period, step, course: ti.template(), mean: ti.template(),
-):  # fmt: skip
-    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    backward, free, back = _way_back(
-        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
-    )  # fmt: skip
-    _put_vector(departure, c, backward, n)
-    forward = _way_ahead(u, q, first, back, free, open, distance, inv_dx, n, period, step, course, mean)
-    _put_vector(arrival, c, forward, n)
+def _move(k, I, displacement: ti.template(), points: ti.template()):
+    """The index-space points that lie the displacements away from the cells of a run."""
+    J = I
+    J[I.n - 1] += k
+    set_column(points, k, ti.cast(J, ti.f32) + column(displacement, k))
 
 
 @ti.func
-def _carry_component_at(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
-    upper, period, step, course: ti.template(), mean: ti.template(),
+def _carry_component_of_run(
+    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
+    upper, period, step, course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """Trace and carry at once: what one component of a velocity needs its paths for is itself alone."""
-    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    backward, _, _ = _way_back(
-        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
-    )  # fmt: skip
+    ways, points = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    found = ti.Matrix.zero(ti.f32, 3, width)
+    _find_ways(m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, ways, ways, False, course, width)
+    along_run(m, width, _move, (I, ways, points))
     offset = course.axis * cells_of(s, n)
-    value, low, high = _sample_between(u, offset, ti.cast(I, ti.f32) + backward, n)
-    out[offset + c] = at_most(at_least(value, low), high)
+    sample_run_with_limits(m, u, offset, points, found, n, width)
+    along_run(m, width, _put_within, (out, offset + c, found))
 
 
 @ti.func
-def _predict_component_at(
-    c, I, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
+def _predict_component_of_run(
+    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
     predicted: ti.template(), least: ti.template(), most: ti.template(), n, lower, upper, period, step,
-    course: ti.template(), mean: ti.template(),
+    course: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    q, first = _place(I, ti.static(course.axis)), course.on.start(u, c, ti.static(course.axis), n)
-    backward, free, back = _way_back(
-        u, q, first, open, distance, inv_dx, n, lower, upper, period, step, course, mean
+    backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    found = ti.Matrix.zero(ti.f32, 3, width)
+    _find_ways(
+        m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, True, course, width
     )  # fmt: skip
-    forward = _way_ahead(u, q, first, back, free, open, distance, inv_dx, n, period, step, course, mean)
-    _put_vector(arrival, c, forward, n)
-    offset = course.axis * cells_of(s, n)
-    value, low, high = _sample_between(u, offset, ti.cast(I, ti.f32) + backward, n)
-    predicted[c] = value
-    least[c] = low
-    most[c] = high
+    along_run(m, width, _put_columns, (arrival, c, forward, n))
+    along_run(m, width, _move, (I, backward, forward))
+    sample_run_with_limits(m, u, course.axis * cells_of(s, n), forward, found, n, width)
+    along_run(m, width, put_run, (predicted, c, found, VALUE))
+    along_run(m, width, put_run, (least, c, found, LEAST))
+    along_run(m, width, put_run, (most, c, found, MOST))
 
 
 @ti.func
-def moved_point(displacement: ti.template(), c, I, n):
-    """Index-space point that lies ``displacement`` away from ``I``."""
+def _move_along(k, c, I, displacement: ti.template(), points: ti.template(), n):
+    """The same with displacements from an array."""
     cells = cells_of(strides_of(n), n)
     q = ti.cast(I, ti.f32)
+    q[n.n - 1] += ti.cast(k, ti.f32)
     for d in ti.static(range(n.n)):
-        q[d] += displacement[c + d * cells]
-    return q
+        q[d] += displacement[c + k + d * cells]
+    set_column(points, k, q)
 
 
 @ti.func
-def _range_of(values):
-    """The least and the largest of a vector."""
-    low, high = values[0], values[0]
-    for k in ti.static(range(1, values.n)):
-        low, high = at_most(low, values[k]), at_least(high, values[k])
-    return low, high
+def _look_beside(
+    k, a: ti.template(), offset, points: ti.template(), found: ti.template(), n, open: ti.template(),
+    distance: ti.template(), inv_dx,
+):  # fmt: skip
+    """Near solids only cells count that can be seen from the one that holds the point: nothing comes through a wall."""
+    s, q = strides_of(n), column(points, k)
+    home = ti.min(ti.max(ti.cast(q + ti.f32(0.5), ti.i32), 1), n)
+    if distance[flat(home, s)] * inv_dx < ti.f32(_CLEAR):
+        here = a[offset + flat(home, s)]
+        total, weights = here * ti.f32(0.0), here * ti.f32(0.0)
+        low, high = here, here
+        for corner in range(2**n.n):
+            P = home
+            w = ti.f32(1.0)
+            for axis in ti.static(range(n.n)):
+                base = ti.min(ti.cast(q[axis], ti.i32), n[axis])
+                f = q[axis] - ti.cast(base, ti.f32)
+                if (corner >> axis) & 1:
+                    P[axis] = base + 1
+                    w *= f
+                else:
+                    P[axis] = base
+                    w *= ti.f32(1.0) - f
+            if _sees(home, P, open, s, cells_of(s, n)) == 1:
+                there = a[offset + flat(P, s)]
+                total += w * there
+                weights += w
+                low, high = at_most(low, there), at_least(high, there)
+        if weights > ti.f32(1e-6):
+            here = total / weights
+        found[VALUE, k] = here
+        if ti.static(found.n > 1):
+            found[LEAST, k] = low
+            found[MOST, k] = high
 
 
 @ti.func
-def _sample_between(a: ti.template(), offset, q, n):
-    """Linear interpolation of ``a`` at ``q``, and the least and the largest of the values it is made of."""
-    values, fraction = corners_at(a, offset, q, n)
-    low, high = _range_of(values)
-    return blend(values, fraction), low, high
-
-
-@ti.func
-def _sample_beside(
-    a: ti.template(), offset, q, n, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template()
-):
-    """The same, but near solids only cells count that can be seen from the one that holds ``q``.
-
-    So nothing comes through a wall.
-    """
-    value, low, high = _sample_between(a, offset, q, n)
+def _semi_lagrangian_of_run(
+    c, I, m, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
+    distance: ti.template(), inv_dx, beside: ti.template(), width: ti.template(),
+):  # fmt: skip
+    points = ti.Matrix.zero(ti.f32, n.n, width)
+    found = ti.Matrix.zero(ti.f32, 3, width)
+    along_run(m, width, _move_along, (c, I, departure, points, n))
+    sample_run_with_limits(m, a, offset, points, found, n, width)
     if ti.static(beside):
-        s = strides_of(n)
-        home = ti.min(ti.max(ti.cast(q + ti.f32(0.5), ti.i32), 1), n)
-        if distance[flat(home, s)] * inv_dx < ti.f32(_CLEAR):
-            here = a[offset + flat(home, s)]
-            total, weights = here * ti.f32(0.0), here * ti.f32(0.0)
-            low, high = here, here
-            for corner in range(2**n.n):
-                P = home
-                w = ti.f32(1.0)
-                for axis in ti.static(range(n.n)):
-                    base = ti.min(ti.cast(q[axis], ti.i32), n[axis])
-                    f = q[axis] - ti.cast(base, ti.f32)
-                    if (corner >> axis) & 1:
-                        P[axis] = base + 1
-                        w *= f
-                    else:
-                        P[axis] = base
-                        w *= ti.f32(1.0) - f
-                if _sees(home, P, open, s, cells_of(s, n)) == 1:
-                    there = a[offset + flat(P, s)]
-                    total += w * there
-                    weights += w
-                    low, high = at_most(low, there), at_least(high, there)
-            value = here
-            if weights > ti.f32(1e-6):
-                value = total / weights
-    return value, low, high
+        along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
+    along_run(m, width, _put_within, (out, offset + c, found))
 
 
 @ti.func
-def _semi_lagrangian_at(
-    c, I, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
-    distance: ti.template(), inv_dx, beside: ti.template(),
-):  # fmt: skip
-    value, low, high = _sample_beside(
-        a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside
-    )  # fmt: skip
-    # Rounding may carry the blend past a corner by one unit in the last place.
-    out[offset + c] = at_most(at_least(value, low), high)
-
-
-@ti.func
-def _predict_at(
-    c, I, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), least: ti.template(),
+def _predict_run(
+    c, I, m, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), least: ti.template(),
     most: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
+    width: ti.template(),
 ):  # fmt: skip
-    value, low, high = _sample_beside(
-        a, offset, moved_point(departure, c, I, n), n, open, distance, inv_dx, beside
-    )  # fmt: skip
-    predicted[c] = value
-    least[c] = low
-    most[c] = high
+    points = ti.Matrix.zero(ti.f32, n.n, width)
+    found = ti.Matrix.zero(ti.f32, 3, width)
+    along_run(m, width, _move_along, (c, I, departure, points, n))
+    sample_run_with_limits(m, a, offset, points, found, n, width)
+    if ti.static(beside):
+        along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
+    along_run(m, width, put_run, (predicted, c, found, VALUE))
+    along_run(m, width, put_run, (least, c, found, LEAST))
+    along_run(m, width, put_run, (most, c, found, MOST))
 
 
 @ti.func
-def _correct_at(
-    c, I, s, a: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
+def _correct_run(
+    c, I, m, s, a: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
     arrival: ti.template(), out: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx,
-    beside: ti.template(),
+    beside: ti.template(), width: ti.template(),
+):  # fmt: skip
+    points, found = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, 1, width)
+    along_run(m, width, _move_along, (c, I, arrival, points, n))
+    sample_run(m, predicted, 0, points, found, n, width)
+    if ti.static(beside):
+        along_run(m, width, _look_beside, (predicted, 0, points, found, n, open, distance, inv_dx))
+    along_run(m, width, _correct, (c, a, offset, predicted, arrival, found, least, most))
+    along_run(m, width, put_run, (out, offset + c, found, VALUE))
+
+
+@ti.func
+def _correct(
+    k, c, a: ti.template(), offset, predicted: ti.template(), arrival: ti.template(), found: ti.template(),
+    least: ti.template(), most: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
-    corrected = predicted[c]
-    if arrival[c] < ti.f32(_NO_WAY_BACK):
-        back_again, _, _ = _sample_beside(
-            predicted, 0, moved_point(arrival, c, I, n), n, open, distance, inv_dx, beside
-        )
-        corrected += ti.f32(0.5) * (a[offset + c] - back_again)
-    out[offset + c] = at_most(at_least(corrected, least[c]), most[c])
+    lost = ti.select(arrival[c + k] < ti.f32(_NO_WAY_BACK), a[offset + c + k] - found[VALUE, k], ti.f32(0.0))
+    found[VALUE, k] = at_most(at_least(predicted[c + k] + ti.f32(0.5) * lost, least[c + k]), most[c + k])
 
 
 @kernel_family
 def trace_kernels(loops, course):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    mean_velocity = _MEAN_VELOCITY[course.trace]
+    IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
 
     @ti.kernel
     def trace_back(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _write_departure,
-            (velocity, open, distance, inv_dx, departure, n, lower, upper, period, step, course, mean_velocity),
+        each_run(
+            n, _write_ways,
+            (velocity, open, distance, inv_dx, departure, departure, n, lower, upper, period, step, False, course, width),
         )  # fmt: skip
 
     @ti.kernel
@@ -404,10 +465,9 @@ def trace_kernels(loops, course):
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _write_departure_and_arrival,
-            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, course,
-             mean_velocity),
+        each_run(
+            n, _write_ways,
+            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, True, course, width),
         )  # fmt: skip
 
     @ti.kernel
@@ -415,9 +475,9 @@ def trace_kernels(loops, course):
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, out: Array, n: IntVector, lower: FloatVector,
         upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _carry_component_at,
-            (velocity, open, distance, inv_dx, out, n, lower, upper, period, step, course, mean_velocity),
+        each_run(
+            n, _carry_component_of_run,
+            (velocity, open, distance, inv_dx, out, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
     @ti.kernel
@@ -425,10 +485,9 @@ def trace_kernels(loops, course):
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, arrival: Array, predicted: Array, least: Array,
         most: Array, n: IntVector, lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _predict_component_at,
-            (velocity, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course,
-             mean_velocity),
+        each_run(
+            n, _predict_component_of_run,
+            (velocity, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
     return {
@@ -441,22 +500,23 @@ def trace_kernels(loops, course):
 
 @kernel_family
 def advection_kernels(loops, beside):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
+    IntVector, each_run, width = loops.IntVector, loops.each_run, loops.width
 
     @ti.kernel
     def semi_lagrangian(
         a: Array, departure: Array, out: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
         inv_dx: ti.f32,
     ):  # fmt: skip
-        each_cell(n, _semi_lagrangian_at, (a, departure, out, n, offset, open, distance, inv_dx, beside))
+        each_run(n, _semi_lagrangian_of_run, (a, departure, out, n, offset, open, distance, inv_dx, beside, width))
 
     @ti.kernel
     def predict(
         a: Array, departure: Array, predicted: Array, least: Array, most: Array, n: IntVector, offset: ti.i32,
         open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _predict_at, (a, departure, predicted, least, most, n, offset, open, distance, inv_dx, beside)
+        each_run(
+            n, _predict_run,
+            (a, departure, predicted, least, most, n, offset, open, distance, inv_dx, beside, width),
         )  # fmt: skip
 
     @ti.kernel
@@ -464,8 +524,9 @@ def advection_kernels(loops, beside):
         a: Array, predicted: Array, least: Array, most: Array, arrival: Array, out: Array, n: IntVector,
         offset: ti.i32, open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _correct_at, (a, predicted, least, most, arrival, out, n, offset, open, distance, inv_dx, beside)
+        each_run(
+            n, _correct_run,
+            (a, predicted, least, most, arrival, out, n, offset, open, distance, inv_dx, beside, width),
         )  # fmt: skip
 
     return {"semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}

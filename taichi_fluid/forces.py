@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import Array, cells_of, float_vector, kernel_family
+from .kernels import Array, along_run, cells_of, float_vector, kernel_family, put_run
 from .operators.differences import gradient_at, vorticity_at
 
 
@@ -29,17 +29,28 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 
 
 @ti.func
-def _write_vorticity_at(
-    c, I, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n, on: ti.template()
-):
-    w = vorticity_at(u, c, n, on.derivative)
-    magnitude[c] = w.norm()
+def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.template()):
+    """The vorticity of a cell of a run, and last of all its magnitude."""
+    w = vorticity_at(u, c + k, n, on.derivative)
     if ti.static(n.n == 3):
-        cells = cells_of(s, n)
         for axis in ti.static(range(3)):
-            vorticity[c + axis * cells] = w[axis]
+            found[axis, k] = w[axis]
     else:
-        vorticity[c] = w[2]
+        found[0, k] = w[2]
+    found[found.n - 1, k] = w.norm()
+
+
+@ti.func
+def _write_vorticity_of_run(
+    c, I, m, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n, on: ti.template(),
+    width: ti.template(),
+):  # fmt: skip
+    components = ti.static(2 * n.n - 3)
+    found = ti.Matrix.zero(ti.f32, components + 1, width)
+    along_run(m, width, _vorticity_of, (c, u, found, n, on))
+    for component in ti.static(range(components)):
+        along_run(m, width, put_run, (vorticity, c + component * cells_of(s, n), found, component))
+    along_run(m, width, put_run, (magnitude, c, found, components))
 
 
 @ti.func
@@ -72,6 +83,7 @@ def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale
 @kernel_family
 def force_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    each_run, width = loops.each_run, loops.width
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
@@ -83,7 +95,7 @@ def force_kernels(loops, on):
 
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
-        each_cell(n, _write_vorticity_at, (velocity, vorticity, magnitude, n, on))
+        each_run(n, _write_vorticity_of_run, (velocity, vorticity, magnitude, n, on, width))
 
     @ti.kernel
     def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):

@@ -42,6 +42,9 @@ TASKS_PER_THREAD, MOST_TASKS = 4, 64
 COSTLY_SERIAL_CELLS = 16**3
 """The same for a loop whose body takes ten times as long as that of a smoother: paths, interpolation, rays."""
 
+RUN = 16
+"""Cells of a row that a CPU may treat together: what they have in common is a loop that its compiler can vectorise."""
+
 ARRAY_BITS = 29
 """An array holds fewer than 2 to this power values, which are less than 2 GiB; one component of several half of that."""
 
@@ -156,6 +159,38 @@ def at_least(x, bound):
 
 
 @ti.func
+def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()):
+    """``phase(k, *args)`` for the cells ``k`` of a run of ``m``, at most ``width``, which for one cell is no loop."""
+    if ti.static(width == 1):
+        phase(0, *args)
+    else:
+        for k in range(m):
+            phase(k, *args)
+
+
+@ti.func
+def _value_of_run(k, c, I, s, values: ti.template(), value: ti.template(), args: ti.template()):
+    J = I
+    J[s.n - 1] += k
+    values[0, k] = value(c + k, J, s, *args)
+
+
+@ti.func
+def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
+    """Write the value that cell ``k`` of a run, which begins at ``c``, has in a line of ``values``."""
+    a[c + k] = values[line, k]
+
+
+@ti.func
+def _write_run(
+    c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()
+):  # fmt: skip
+    values = ti.Matrix.zero(ti.f32, 1, width)
+    along_run(m, width, _value_of_run, (c, I, s, values, value, args))
+    along_run(m, width, put_run, (out, c, values, 0))
+
+
+@ti.func
 def _position(index, lower, upper, last: ti.template()):
     """``index``-th integer position of the box ``[lower, upper)`` counted over its axes up to ``last``, that fastest.
 
@@ -216,6 +251,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     Returns:
         A namespace of ``each_cell(n, body, args)``, ``each_cell_in(lower, upper, n, body, args)``,
+        ``each_run(n, body, args)`` with its ``width``, ``write_cells(n, out, value, args)``,
         ``each_of_colour(n, colour, body, args)``, ``each_on_plane(n, axis, body, args)``,
         ``each_pixel(width, height, body, args)``,
         ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``.
@@ -267,6 +303,34 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     @ti.func
     def each_cell(n, body: ti.template(), args: ti.template()):
         each_cell_in(n * 0 + 1, n + 1, n, body, args)
+
+    width = RUN if rows else 1
+
+    @ti.func
+    def runs_from(c, I, s, length, body: ti.template(), args: ti.template()):
+        """A cell as a run of one; of a row of this length that begins here all runs."""
+        if ti.static(rows):
+            first = 0
+            while first < length:
+                J = I
+                J[last] += first
+                body(address(c + first, ARRAY_BITS), J, ti.min(width, length - first), s, *args)
+                first += width
+        else:
+            body(c, I, 1, s, *args)
+
+    @ti.func
+    def each_run(n, body: ti.template(), args: ti.template()):
+        """Runs of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on."""
+        begins = n + 1
+        if ti.static(rows):
+            begins[last] = 2
+        each_cell_in(n * 0 + 1, begins, n, runs_from, (n[last], body, args))
+
+    @ti.func
+    def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
+        """``out[c] = value(c, I, s, *args)`` for every cell; no array that ``value`` reads may be ``out``."""
+        each_run(n, _write_run, (out, width, value, args))
 
     @ti.func
     def each_row_of_colour(begin, end, n, colour, body: ti.template(), args: ti.template()):
@@ -392,6 +456,9 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         FloatVector=float_vector(dim),
         each_cell=each_cell,
         each_cell_in=each_cell_in,
+        each_run=each_run,
+        write_cells=write_cells,
+        width=width,
         each_of_colour=each_of_colour,
         each_on_plane=each_on_plane,
         each_pixel=each_pixel,

@@ -72,14 +72,13 @@ def velocity_at(u: ti.template(), c, axis: ti.template(), n):
     cells = cells_of(s, n)
     v = ti.cast(n, ti.f32)
     for d in ti.static(range(n.n)):
-        lower = c + d * cells
+        lower, upper = address(d * cells, ARRAY_BITS), address(d * cells + s[d], ARRAY_BITS)
         if ti.static(d == axis):
-            v[d] = u[lower]
+            v[d] = u[c + lower]
         elif ti.static(axis < 0):
-            v[d] = ti.f32(0.5) * (u[lower] + u[lower + s[d]])
+            v[d] = ti.f32(0.5) * (u[c + lower] + u[c + upper])
         else:
-            beside = lower - s[axis]
-            v[d] = ti.f32(0.25) * ((u[lower] + u[lower + s[d]]) + (u[beside] + u[beside + s[d]]))
+            v[d] = ti.f32(0.25) * ((u[c + lower] + u[c + upper]) + (u[c + lower - s[axis]] + u[c + upper - s[axis]]))
     return v
 
 

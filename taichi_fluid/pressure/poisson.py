@@ -176,13 +176,14 @@ def _close_at(c, I, s, open: ti.template(), n, axis: ti.template(), kept):
 def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, fine_s):
     """Whether any child is solved for; where an odd axis was rounded down, the last cell has three along it."""
     any_child = ti.f32(0.0)
-    for child in ti.static(range(3**s.n)):
+    for child in range(3**s.n):
         J = I * 2 - 1
-        inside = 1
+        rest, inside = child, 1
         for a in ti.static(range(s.n)):
-            along = ti.static(child // 3**a % 3)
+            along = rest % 3
+            rest = rest // 3
             J[a] += along
-            if J[a] > fine_n[a] or (ti.static(along == 2) and I[a] < n[a]):
+            if J[a] > fine_n[a] or (along == 2 and I[a] < n[a]):
                 inside = 0
         if inside == 1:
             any_child = ti.max(any_child, fine[flat(J, fine_s)])

@@ -26,11 +26,10 @@ def _missing_outflow(outflow, c, expansion: ti.template(), dx, expands: ti.templ
 
 
 @ti.func
-def _write_rhs_at(
-    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), n, dx, scale, expands: ti.template(),
-    on: ti.template(),
-):  # fmt: skip
-    rhs[c] = scale * _missing_outflow(on.outflow(u, c, s, n), c, expansion, dx, expands)
+def _rhs_at(
+    c, I, s, u: ti.template(), expansion: ti.template(), n, dx, scale, expands: ti.template(), on: ti.template()
+):
+    return scale * _missing_outflow(on.outflow(u, c, s, n), c, expansion, dx, expands)
 
 
 @ti.func
@@ -73,10 +72,11 @@ def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n
 @kernel_family
 def projection_kernels(loops, expands, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    write_cells = loops.write_cells
 
     @ti.kernel
     def compute_rhs(velocity: Array, rhs: Array, expansion: Array, n: IntVector, dx: ti.f32, scale: ti.f32):
-        each_cell(n, _write_rhs_at, (velocity, rhs, expansion, n, dx, scale, expands, on))
+        write_cells(n, rhs, _rhs_at, (velocity, expansion, n, dx, scale, expands, on))
 
     @ti.kernel
     def compute_cut_rhs(

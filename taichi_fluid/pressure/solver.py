@@ -86,14 +86,13 @@ class SolveResult(NamedTuple):
 
 @ti.func
 def _residual_at(
-    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), r: ti.template(), n,
-    mean, shift, cut: ti.template(),
+    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, mean, shift,
+    cut: ti.template(),
 ):  # fmt: skip
-    """Write the residual."""
     value = rhs[c] - mean - apply_at(x, inv_diag, open, c, s, n, shift, cut)
     if inv_diag[c] == 0:
         value = ti.f32(0.0)
-    r[c] = value
+    return value
 
 
 @ti.func
@@ -126,15 +125,15 @@ def _direction_at(c, I, s, z: ti.template(), d: ti.template(), beta):
 
 
 @ti.func
-def _write_product_at(
-    c, I, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
+def _product_with_operator_at(
+    c, I, s, d: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
 ):
-    """Write A d. Rounding here is that of a correction; the true residual sees what it does."""
+    """A d. Rounding here is that of a correction; the true residual sees what it does."""
     inv = inv_diag[c]
     value = d[c] / inv - neighbour_sum(d, inv_diag, open, c, s, n, cut)
     if inv == 0:
         value = ti.f32(0.0)
-    a_d[c] = value
+    return value
 
 
 @ti.func
@@ -162,6 +161,7 @@ def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template
 def solver_kernels(loops, coupling):
     IntVector, each_cell, each_on_plane = loops.IntVector, loops.each_cell, loops.each_on_plane
     reduce_cells, reduced, dim = loops.reduce_cells, loops.reduced, loops.dim
+    write_cells = loops.write_cells
     cut, wraps = coupling
 
     @ti.kernel
@@ -199,7 +199,7 @@ def solver_kernels(loops, coupling):
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
-        each_cell(n, _residual_at, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, cut))
+        write_cells(n, r, _residual_at, (x, rhs, inv_diag, open, n, scalars[_MEAN], shift, cut))
         reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (r,))
         for _ in range(1):
             square = reduced(partials, ti.f32(0.0), add)
@@ -230,7 +230,7 @@ def solver_kernels(loops, coupling):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
         # Loops that write and loops that sum are kept apart: together they take longer than one after the other.
-        each_cell(n, _write_product_at, (d, a_d, inv_diag, open, n, cut))
+        write_cells(n, a_d, _product_with_operator_at, (d, inv_diag, open, n, cut))
         reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (d, a_d))
         for _ in range(1):
             curvature = reduced(partials, ti.f32(0.0), add)

@@ -1,0 +1,148 @@
+"""Interpolation for the cells of a run together, step by step: where, what stands around, the blend of it.
+
+On a CPU a run is up to ``kernels.RUN`` cells of a row. Taken step by step, only the reading is scattered, and a compiler
+makes vectors of the rest; taken cell by cell, nothing is. On a GPU a run is one cell, and all of this is straight code
+for it. What stands between two steps are matrices with a column for each cell.
+"""
+
+from .._ti import ti
+from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cells_of, flat, strides_of
+from .interpolation import blend
+
+VALUE, LEAST, MOST = range(3)
+"""Lines of what is sampled with its limits."""
+
+
+@ti.func
+def column(a: ti.template(), k):
+    """Column ``k`` as a vector."""
+    v = ti.Vector([ti.f32(0.0)] * a.n)
+    for row in ti.static(range(a.n)):
+        v[row] = a[row, k]
+    return v
+
+
+@ti.func
+def set_column(a: ti.template(), k, v):
+    """Write a vector into column ``k``."""
+    for row in ti.static(range(a.n)):
+        a[row, k] = v[row]
+
+
+@ti.func
+def _locate(k, points: ti.template(), shift: ti.template(), cell: ti.template(), fraction: ti.template(), n):
+    """The lowest of the 2^dim cells around a point, moved by ``shift``, and where the point lies between them, 0 to 1."""
+    for axis in ti.static(range(n.n)):
+        x = points[axis, k] + ti.f32(shift)
+        lowest = ti.min(ti.cast(x, ti.i32), n[axis])
+        cell[axis, k] = lowest
+        fraction[axis, k] = x - ti.cast(lowest, ti.f32)
+
+
+@ti.func
+def _beyond(corner: ti.template(), s):
+    """Distance in the flat array from the lowest corner to another."""
+    distance = s[0] * 0
+    for axis in ti.static(range(s.n)):
+        if ti.static((corner >> axis) & 1):
+            distance += s[axis]
+    return distance
+
+
+@ti.func
+def _gather_rows(
+    k, a: ti.template(), offset, cell: ti.template(), up_cell: ti.template(), fraction: ti.template(),
+    up_fraction: ti.template(), moved: ti.template(), rows: ti.template(), n,
+):  # fmt: skip
+    """The values around, already blended along the last axis; along the axis ``moved`` a point is half a cell higher."""
+    s, I = strides_of(n), n
+    last = ti.static(n.n - 1)
+    for d in ti.static(range(n.n)):
+        I[d] = up_cell[d, k] if ti.static(d == moved) else cell[d, k]
+    f = up_fraction[last, k] if ti.static(last == moved) else fraction[last, k]
+    first = address(offset + flat(I, s), ARRAY_BITS)
+    for row in ti.static(range(2 ** (n.n - 1))):
+        c = first + _beyond(row, s)
+        here = a[c]
+        rows[row, k] = here + f * (a[c + 1] - here)
+
+
+@ti.func
+def _blend_rows(
+    k, rows: ti.template(), fraction: ti.template(), up_fraction: ti.template(), moved: ti.template(),
+    out: ti.template(), line: ti.template(), n,
+):  # fmt: skip
+    """Blend them along the other axes, and write what comes out into a line of ``out``."""
+    values = column(rows, k)
+    for d in ti.static(range(n.n - 2, -1, -1)):
+        f = up_fraction[d, k] if ti.static(d == moved) else fraction[d, k]
+        for row in ti.static(range(2**d)):
+            values[row] += f * (values[row + 2**d] - values[row])
+    out[line, k] = values[0]
+
+
+@ti.func
+def sample_velocity_of_run(
+    m, u: ti.template(), points: ti.template(), out: ti.template(), n, staggered: ti.template(), width: ti.template()
+):
+    """Velocity at ``points`` of the cell-centred index space, by linear interpolation."""
+    cell, up_cell = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.i32, n.n, width)
+    fraction, up_fraction = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
+    cells = cells_of(strides_of(n), n)
+    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
+    if ti.static(staggered):
+        along_run(m, width, _locate, (points, 0.5, up_cell, up_fraction, n))
+    for axis in ti.static(range(n.n)):
+        moved = ti.static(axis if staggered else -1)
+        along_run(
+            m, width, _gather_rows, (u, axis * cells, cell, up_cell, fraction, up_fraction, moved, rows, n)
+        )  # fmt: skip
+        along_run(m, width, _blend_rows, (rows, fraction, up_fraction, moved, out, axis, n))
+
+
+@ti.func
+def sample_run(
+    m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
+):  # fmt: skip
+    """Linear interpolation of ``a[offset + …]`` at ``points``, into the first line of ``out``."""
+    cell, fraction = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
+    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
+    along_run(m, width, _gather_rows, (a, offset, cell, cell, fraction, fraction, -1, rows, n))
+    along_run(m, width, _blend_rows, (rows, fraction, fraction, -1, out, 0, n))
+
+
+@ti.func
+def _gather_corners(k, a: ti.template(), offset, cell: ti.template(), corners: ti.template(), n):
+    s, I = strides_of(n), n
+    for d in ti.static(range(n.n)):
+        I[d] = cell[d, k]
+    first = address(offset + flat(I, s), ARRAY_BITS)
+    for corner in ti.static(range(2**n.n)):
+        corners[corner, k] = a[first + _beyond(corner, s)]
+
+
+@ti.func
+def _blend_corners(
+    k, corners: ti.template(), fraction: ti.template(), out: ti.template()
+):  # fmt: skip
+    values = column(corners, k)
+    least, most = values[0], values[0]
+    for corner in ti.static(range(1, corners.n)):
+        least, most = at_most(least, values[corner]), at_least(most, values[corner])
+    out[VALUE, k] = blend(values, column(fraction, k))
+    out[LEAST, k] = least
+    out[MOST, k] = most
+
+
+@ti.func
+def sample_run_with_limits(
+    m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
+):
+    """The same, and the least and the largest of what each is made of: lines ``VALUE``, ``LEAST`` and ``MOST``."""
+    cell, fraction = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    corners = ti.Matrix.zero(ti.f32, 2**n.n, width)
+    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
+    along_run(m, width, _gather_corners, (a, offset, cell, corners, n))
+    along_run(m, width, _blend_corners, (corners, fraction, out))
