@@ -329,7 +329,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     @ti.func
     def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
-        """``out[c] = value(c, I, s, *args)`` for every cell; no array that ``value`` reads may be ``out``."""
+        """``out[c] = value(c, I, s, *args)`` for every cell; of ``out`` itself ``value`` may read the cell alone."""
         each_run(n, _write_run, (out, width, value, args))
 
     @ti.func

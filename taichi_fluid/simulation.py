@@ -392,7 +392,8 @@ class Simulation(Flow):
                 decay(self.grid, quantity.current, rate, dt, offset)
             if fluid.smoke_fade and fades:
                 fade(self.grid, quantity.current, fluid.smoke_fade, dt, offset)
-        if fluid.velocity_fade:
+        driven = fluid.velocity_fade > 0
+        if driven:
             for axis in range(self.grid.dim):
                 fade(self.grid, self.state.velocity.current, fluid.velocity_fade, dt, axis * self.grid.cells)
         for source, emitter in zip(self._scene.sources, self._emitters, strict=True):
@@ -405,8 +406,10 @@ class Simulation(Flow):
                         emitter.add(carried[name].current, rate, dt, self.time, offset=k * self.grid.cells)
             if source.velocity is not None:
                 emitter.drive(self.state.velocity.current, source.velocity)
+                driven = True
         self._fill_scalars()
-        self._fill_velocity()
+        if driven:
+            self._fill_velocity()
 
     def _burn(self, dt: float) -> None:
         scene, carried = self._scene, self.state.carried
