@@ -12,7 +12,7 @@ from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid, Scratch
 from .kernels import Array, along_run, at_least, at_most, cells_of, flat, kernel_family, put_run, strides_of
-from .operators.interpolation import inside_box
+from .operators.interpolation import face_velocity_at, inside_box
 from .operators.placement import Placement
 from .operators.runs import (
     LEAST,
@@ -58,7 +58,7 @@ class Course(NamedTuple):
 
     Attributes:
         trace: How many stages.
-        axis: Velocity component whose faces are traced, or ``SCALAR`` for cell centres.
+        faces: Whether paths begin at the faces of a velocity component, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
         passage: Whether they may leave the box.
@@ -66,7 +66,7 @@ class Course(NamedTuple):
     """
 
     trace: Trace
-    axis: int
+    faces: bool
     wraps: bool
     solids: bool
     passage: bool
@@ -85,11 +85,19 @@ def _wrapped(q, period, course: ti.template()):
 
 
 @ti.func
-def _begin_path(k, c, I, u: ti.template(), begin: ti.template(), first: ti.template(), n, course: ti.template()):
-    J = I
-    J[n.n - 1] += k
-    set_column(begin, k, _place(J, ti.static(course.axis)))
-    set_column(first, k, course.on.start(u, c + k, ti.static(course.axis), n))
+def _begin_path(
+    k, c, I, u: ti.template(), axis, begin: ti.template(), first: ti.template(), n, course: ti.template()
+):  # fmt: skip
+    """Where the values with these integer positions lie, and the velocity there."""
+    q = ti.cast(I, ti.f32)
+    q[n.n - 1] += ti.cast(k, ti.f32)
+    if ti.static(course.faces):
+        for d in ti.static(range(n.n)):
+            q[d] -= ti.select(d == axis, ti.f32(0.5), ti.f32(0.0))
+        set_column(first, k, face_velocity_at(u, c + k, axis, n))
+    else:
+        set_column(first, k, course.on.at_centre(u, c + k, n))
+    set_column(begin, k, q)
 
 
 @ti.func
@@ -186,15 +194,6 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
 
 
 @ti.func
-def _place(I, axis: ti.template()):
-    """Where the values with integer position ``I`` lie: face centres of a velocity component, or cell centres (-1)."""
-    q = ti.cast(I, ti.f32)
-    if ti.static(axis >= 0):
-        q[axis] -= ti.f32(0.5)
-    return q
-
-
-@ti.func
 def _mirror(k, first: ti.template(), back: ti.template(), ahead: ti.template()):
     set_column(ahead, k, ti.f32(2.0) * column(first, k) - column(back, k))
 
@@ -206,7 +205,7 @@ def _mirrors(course: Course) -> bool:
     second derivatives, and only what MacCormack corrects by depends on it. A flow that may leave is traced: the jumps
     of velocity beside open sides, mirrored, would feed it with energy.
     """
-    return course.axis >= 0 and course.trace == Trace.RK2 and not course.passage
+    return course.faces and course.trace == Trace.RK2 and not course.passage
 
 
 @ti.func
@@ -249,13 +248,13 @@ def _end_way_ahead(
 
 @ti.func
 def _find_ways(
-    m, c, I, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
+    m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
     backward: ti.template(), forward: ti.template(), ahead: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """The displacements of a run of values: ``backward``, and where ``ahead`` is asked for ``forward``."""
     begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     mean, free = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
-    along_run(m, width, _begin_path, (c, I, u, begin, first, n, course))
+    along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
     _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, width)
     along_run(
         m, width, _end_way_back,
@@ -287,13 +286,13 @@ def _put_within(k, out: ti.template(), c, found: ti.template()):
 
 @ti.func
 def _write_ways(
-    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
     arrival: ti.template(), n, lower, upper, period, step, ahead: ti.template(), course: ti.template(),
     width: ti.template(),
 ):  # fmt: skip
     backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     _find_ways(
-        m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, ahead, course, width
+        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, ahead, course, width
     )  # fmt: skip
     along_run(m, width, _put_columns, (departure, c, backward, n))
     if ti.static(ahead):
@@ -310,33 +309,35 @@ def _move(k, I, displacement: ti.template(), points: ti.template()):
 
 @ti.func
 def _carry_component_of_run(
-    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
+    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
     upper, period, step, course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """Trace and carry at once: what one component of a velocity needs its paths for is itself alone."""
     ways, points = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     found = ti.Matrix.zero(ti.f32, 3, width)
-    _find_ways(m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, ways, ways, False, course, width)
+    _find_ways(
+        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, ways, ways, False, course, width
+    )
     along_run(m, width, _move, (I, ways, points))
-    offset = course.axis * cells_of(s, n)
+    offset = axis * cells_of(s, n)
     sample_run_with_limits(m, u, offset, points, found, n, width)
     along_run(m, width, _put_within, (out, offset + c, found))
 
 
 @ti.func
 def _predict_component_of_run(
-    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
+    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
     predicted: ti.template(), least: ti.template(), most: ti.template(), n, lower, upper, period, step,
     course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     found = ti.Matrix.zero(ti.f32, 3, width)
     _find_ways(
-        m, c, I, u, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, True, course, width
+        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, True, course, width
     )  # fmt: skip
     along_run(m, width, _put_columns, (arrival, c, forward, n))
     along_run(m, width, _move, (I, backward, forward))
-    sample_run_with_limits(m, u, course.axis * cells_of(s, n), forward, found, n, width)
+    sample_run_with_limits(m, u, axis * cells_of(s, n), forward, found, n, width)
     along_run(m, width, put_run, (predicted, c, found, VALUE))
     along_run(m, width, put_run, (least, c, found, LEAST))
     along_run(m, width, put_run, (most, c, found, MOST))
@@ -452,42 +453,42 @@ def trace_kernels(loops, course):
 
     @ti.kernel
     def trace_back(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
+        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, _write_ways,
-            (velocity, open, distance, inv_dx, departure, departure, n, lower, upper, period, step, False, course, width),
+            (velocity, axis, open, distance, inv_dx, departure, departure, n, lower, upper, period, step, False, course, width),
         )  # fmt: skip
 
     @ti.kernel
     def trace_both_ways(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
+        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, _write_ways,
-            (velocity, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, True, course, width),
+            (velocity, axis, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, True, course, width),
         )  # fmt: skip
 
     @ti.kernel
     def carry_component(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, out: Array, n: IntVector, lower: FloatVector,
+        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, out: Array, n: IntVector, lower: FloatVector,
         upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, _carry_component_of_run,
-            (velocity, open, distance, inv_dx, out, n, lower, upper, period, step, course, width),
+            (velocity, axis, open, distance, inv_dx, out, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
     @ti.kernel
     def predict_component(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, arrival: Array, predicted: Array, least: Array,
+        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, arrival: Array, predicted: Array, least: Array,
         most: Array, n: IntVector, lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, _predict_component_of_run,
-            (velocity, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course, width),
+            (velocity, axis, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
     return {
@@ -577,12 +578,12 @@ class Advection:
     def _trace(self, velocity, dt: float, component: int):
         """The kernels that trace paths from these places, and their first and last arguments."""
         self.grid.require_runtime()
-        walls, place = self.walls, SCALAR if component == SCALAR else self.grid.place(component)
+        walls, faces = self.walls, component != SCALAR and not self.grid.collocated
         wraps, solids = any(walls.periodic), self.solids is not None
-        course = Course(self.trace, place, wraps, solids, walls.has_passage, self.grid.placement)
+        course = Course(self.trace, faces, wraps, solids, walls.has_passage, self.grid.placement)
         kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
         near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
-        return kernels, (velocity, *near), (self.grid.n, *walls.path_limits(component), dt / dx)
+        return kernels, (velocity, component, *near), (self.grid.n, *walls.path_limits(component), dt / dx)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.

@@ -62,23 +62,22 @@ def sample_velocity(u: ti.template(), q, n):
 
 
 @ti.func
-def velocity_at(u: ti.template(), c, axis: ti.template(), n):
-    """Velocity at the lower face of cell ``c`` along ``axis``, or at its centre if ``axis`` is -1.
+def face_velocity_at(u: ti.template(), c, axis, n):
+    """Velocity at the lower face of cell ``c`` along ``axis``, on the staggered grid.
 
-    Exactly what interpolation gives there, with fewer loads: one component is stored on the spot, the others are means
-    of four; at a centre all are means of two.
+    Exactly what interpolation gives there, with fewer loads: one component is stored on the spot, which here is the mean
+    of itself, the others are means of four.
     """
     s = strides_of(n)
     cells = cells_of(s, n)
+    along = s[0] * 0
+    for d in ti.static(range(n.n)):
+        along = ti.select(d == axis, s[d], along)
     v = ti.cast(n, ti.f32)
     for d in ti.static(range(n.n)):
-        lower, upper = address(d * cells, ARRAY_BITS), address(d * cells + s[d], ARRAY_BITS)
-        if ti.static(d == axis):
-            v[d] = u[c + lower]
-        elif ti.static(axis < 0):
-            v[d] = ti.f32(0.5) * (u[c + lower] + u[c + upper])
-        else:
-            v[d] = ti.f32(0.25) * ((u[c + lower] + u[c + upper]) + (u[c + lower - s[axis]] + u[c + upper - s[axis]]))
+        lower, upper = address(d * cells, ARRAY_BITS), address(d * cells + ti.select(d == axis, 0, s[d]), ARRAY_BITS)
+        back = ti.select(d == axis, 0, along)
+        v[d] = ti.f32(0.25) * ((u[c + lower] + u[c + upper]) + (u[c + lower - back] + u[c + upper - back]))
     return v
 
 

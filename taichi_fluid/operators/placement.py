@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .._ti import ti
 from ..kernels import cells_of, strides_of
 from .differences import centre_derivative_at, centre_velocity_at, outflow_at
-from .interpolation import sample, sample_velocity, velocity_at
+from .interpolation import sample, sample_velocity
 
 
 @ti.func
@@ -28,11 +28,6 @@ def _centred_at(u: ti.template(), c, n):
     for axis in ti.static(range(n.n)):
         v[axis] = u[c + axis * cells]
     return v
-
-
-@ti.func
-def _centred_from(u: ti.template(), c, axis: ti.template(), n):
-    return _centred_at(u, c, n)
 
 
 @ti.func
@@ -59,8 +54,6 @@ class Placement(NamedTuple):
     Attributes:
         collocated: Whether all components lie at cell centres.
         sample: ``sample(u, q, n)``, the velocity at the point ``q`` of the cell-centred index space.
-        start: ``start(u, c, axis, n)``, the velocity where a path begins: at the lower face of ``c`` along ``axis``, or
-            at its centre (-1); on the collocated grid always there.
         at_centre: ``at_centre(u, c, n)``, the velocity at the centre of ``c``.
         outflow: ``outflow(u, c, s, n)``, dx times the divergence of ``c``.
         derivative: ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``.
@@ -68,13 +61,12 @@ class Placement(NamedTuple):
 
     collocated: bool
     sample: Callable
-    start: Callable
     at_centre: Callable
     outflow: Callable
     derivative: Callable
 
 
-STAGGERED = Placement(False, sample_velocity, velocity_at, centre_velocity_at, outflow_at, centre_derivative_at)
+STAGGERED = Placement(False, sample_velocity, centre_velocity_at, outflow_at, centre_derivative_at)
 COLLOCATED = Placement(
-    True, _sample_centred, _centred_from, _centred_at, _centred_outflow_at, _centred_derivative_at
+    True, _sample_centred, _centred_at, _centred_outflow_at, _centred_derivative_at
 )  # fmt: skip
