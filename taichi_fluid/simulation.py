@@ -408,7 +408,8 @@ class Simulation(Flow):
                 emitter.drive(self.state.velocity.current, source.velocity)
                 driven = True
         self._fill_scalars()
-        if driven:
+        # Advection left all ghosts filled, but on faces that solids close what it carried there.
+        if driven or self.solids:
             self._fill_velocity()
 
     def _burn(self, dt: float) -> None:

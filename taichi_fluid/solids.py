@@ -400,7 +400,7 @@ def _mean_around(a: ti.template(), at, weight: ti.template(), weight_at, s, fall
     """Mean of ``a`` over those of the 3^dim places around where ``weight`` is positive; ``fallback`` without any."""
     total, count = ti.f32(0.0), ti.f32(0.0)
     for around in ti.static(range(3**s.n)):
-        step = 0
+        step = s[0] * 0
         for axis in ti.static(range(s.n)):
             step += s[axis] * ti.static(around // 3**axis % 3 - 1)
         if weight[weight_at + step] > 0:

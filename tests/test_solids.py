@@ -8,7 +8,7 @@ from taichi_fluid._ti import ti
 from taichi_fluid.boundary import Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import Status
-from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation import Simulation, Stage
 from taichi_fluid.solids import Motion, SampledDistance, Solid, Solids
 
 N = 16
@@ -152,3 +152,23 @@ def test_misuse_is_said(dim):
         with pytest.raises(ValueError) as caught:  # noqa: PT011, the words are looked for below
             make()
         assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_confinement_knows_how_fast_a_solid_moves():
+    """Advection writes into faces that a solid closes; a force that reads the velocity beside them sees the solid's."""
+    config = scene((N, N), 1 / N, solver={"dt": 0.05})
+    ball = Solid("sphere", a=(0.5, 0.5), radius=0.25, motion=Motion((0.5, 0.5), velocity=(1.0, 0.0)))
+    simulation = Simulation(config, solids=[ball])
+    seen = []
+
+    def look(simulation, dt):
+        closed = simulation.grid.to_numpy(simulation.solids.open)[0] == 0
+        seen.append(simulation.to_numpy("velocity")[0][closed])
+
+    before_forces = [stage.name for stage in simulation.stages].index("forces")
+    simulation.stages.insert(before_forces, Stage("look", look))
+    for _ in range(2):
+        simulation.step()
+    for speeds in seen:
+        assert len(speeds) > 20
+        np.testing.assert_array_equal(speeds, 1.0)

@@ -17,7 +17,7 @@ CHUNK = 4096
 
 @ti.func
 def _start_label_at(c, I, s, label: ti.template(), inv_diag: ti.template()):
-    label[c] = c
+    label[c] = ti.cast(c, ti.i32)
     if inv_diag[c] == 0:
         label[c] = -1
 
