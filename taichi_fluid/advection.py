@@ -546,7 +546,7 @@ class Advection:
 
     Use:
         ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there;
-        ``carry_velocity`` for the velocity itself.
+        ``carry_velocity`` for the velocity itself. Paths last until anything else works in ``scratch``.
     """
 
     def __init__(
@@ -637,5 +637,7 @@ class Advection:
             kernels.carry_component(*paths, out, *where)
             self.walls.fill(out, axis, offset)
         else:
+            # Paths that were traced before end here: their arrivals are overwritten.
+            self._departure = None
             kernels.predict_component(*paths, self._arrival, self._predicted, *self._limits, *where)
             self._correct(velocity, out, axis, offset)

@@ -293,3 +293,13 @@ def test_the_oracle_tells_the_schemes_apart():
     for a in figures:
         for b in figures:
             assert a == b or np.abs(figures[a] - figures[b]).max() > 2e-2
+
+
+def test_paths_end_where_a_velocity_is_carried():
+    """What it needs overwrites them; to carry a scalar along what is left would be wrong in silence."""
+    there = Flow((6, 5), Scheme.MACCORMACK)
+    velocity, out = there.grid.velocity(), there.grid.velocity()
+    there.advection.trace_paths(velocity, 1.0)
+    there.advection.carry_velocity(velocity, out, 1.0)
+    with pytest.raises(RuntimeError, match="trace_paths"):
+        there.advection.carry(there.grid.array(), there.grid.array())
