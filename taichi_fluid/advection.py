@@ -275,13 +275,13 @@ def _find_ways(
 def _put_columns(k, a: ti.template(), c, columns: ti.template(), n):
     cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
-        a[c + k + d * cells] = columns[d, k]
+        a[c + k + d * cells] = columns[ti.i32(d), k]
 
 
 @ti.func
 def _put_within(k, out: ti.template(), c, found: ti.template()):
     """Rounding may carry a blend past a corner by one unit in the last place."""
-    out[c + k] = at_most(at_least(found[VALUE, k], found[LEAST, k]), found[MOST, k])
+    out[c + k] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
 
 
 @ti.func
@@ -385,10 +385,10 @@ def _look_beside(
                 low, high = at_most(low, there), at_least(high, there)
         if weights > ti.f32(1e-6):
             here = total / weights
-        found[VALUE, k] = here
+        found[ti.i32(VALUE), k] = here
         if ti.static(found.n > 1):
-            found[LEAST, k] = low
-            found[MOST, k] = high
+            found[ti.i32(LEAST), k] = low
+            found[ti.i32(MOST), k] = high
 
 
 @ti.func
@@ -443,8 +443,8 @@ def _correct(
     least: ti.template(), most: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
-    lost = ti.select(arrival[c + k] < ti.f32(_NO_WAY_BACK), a[offset + c + k] - found[VALUE, k], ti.f32(0.0))
-    found[VALUE, k] = at_most(at_least(predicted[c + k] + ti.f32(0.5) * lost, least[c + k]), most[c + k])
+    lost = ti.select(arrival[c + k] < ti.f32(_NO_WAY_BACK), a[offset + c + k] - found[ti.i32(VALUE), k], ti.f32(0.0))
+    found[ti.i32(VALUE), k] = at_most(at_least(predicted[c + k] + ti.f32(0.5) * lost, least[c + k]), most[c + k])
 
 
 @kernel_family

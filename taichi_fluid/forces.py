@@ -34,10 +34,10 @@ def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.templa
     w = vorticity_at(u, c + k, n, on.derivative)
     if ti.static(n.n == 3):
         for axis in ti.static(range(3)):
-            found[axis, k] = w[axis]
+            found[ti.i32(axis), k] = w[axis]
     else:
-        found[0, k] = w[2]
-    found[found.n - 1, k] = w.norm()
+        found[ti.i32(0), k] = w[2]
+    found[ti.i32(found.n - 1), k] = w.norm()
 
 
 @ti.func

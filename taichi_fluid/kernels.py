@@ -172,13 +172,13 @@ def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()
 def _value_of_run(k, c, I, s, values: ti.template(), value: ti.template(), args: ti.template()):
     J = I
     J[s.n - 1] += k
-    values[0, k] = value(c + k, J, s, *args)
+    values[ti.i32(0), k] = value(c + k, J, s, *args)
 
 
 @ti.func
 def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
     """Write the value that cell ``k`` of a run, which begins at ``c``, has in a line of ``values``."""
-    a[c + k] = values[line, k]
+    a[c + k] = values[ti.i32(line), k]
 
 
 @ti.func

@@ -2,7 +2,8 @@
 
 On a CPU a run is up to ``kernels.RUN`` cells of a row. Taken step by step, only the reading is scattered, and a compiler
 makes vectors of the rest; taken cell by cell, nothing is. On a GPU a run is one cell, and all of this is straight code
-for it. What stands between two steps are matrices with a column for each cell.
+for it. What stands between two steps are matrices with a column for each cell. Their lines are named as ``ti.i32``: a
+number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
 """
 
 from .._ti import ti
@@ -18,7 +19,7 @@ def column(a: ti.template(), k):
     """Column ``k`` as a vector."""
     v = ti.Vector([ti.f32(0.0)] * a.n)
     for row in ti.static(range(a.n)):
-        v[row] = a[row, k]
+        v[row] = a[ti.i32(row), k]
     return v
 
 
@@ -26,17 +27,17 @@ def column(a: ti.template(), k):
 def set_column(a: ti.template(), k, v):
     """Write a vector into column ``k``."""
     for row in ti.static(range(a.n)):
-        a[row, k] = v[row]
+        a[ti.i32(row), k] = v[row]
 
 
 @ti.func
 def _locate(k, points: ti.template(), shift: ti.template(), cell: ti.template(), fraction: ti.template(), n):
     """The lowest of the 2^dim cells around a point, moved by ``shift``, and where the point lies between them, 0 to 1."""
     for axis in ti.static(range(n.n)):
-        x = points[axis, k] + ti.f32(shift)
+        x = points[ti.i32(axis), k] + ti.f32(shift)
         lowest = ti.min(ti.cast(x, ti.i32), n[axis])
-        cell[axis, k] = lowest
-        fraction[axis, k] = x - ti.cast(lowest, ti.f32)
+        cell[ti.i32(axis), k] = lowest
+        fraction[ti.i32(axis), k] = x - ti.cast(lowest, ti.f32)
 
 
 @ti.func
@@ -58,13 +59,13 @@ def _gather_rows(
     s, I = strides_of(n), n
     last = ti.static(n.n - 1)
     for d in ti.static(range(n.n)):
-        I[d] = up_cell[d, k] if ti.static(d == moved) else cell[d, k]
-    f = up_fraction[last, k] if ti.static(last == moved) else fraction[last, k]
+        I[d] = up_cell[ti.i32(d), k] if ti.static(d == moved) else cell[ti.i32(d), k]
+    f = up_fraction[ti.i32(last), k] if ti.static(last == moved) else fraction[ti.i32(last), k]
     first = address(offset + flat(I, s), ARRAY_BITS)
     for row in ti.static(range(2 ** (n.n - 1))):
         c = first + _beyond(row, s)
         here = a[c]
-        rows[row, k] = here + f * (a[c + 1] - here)
+        rows[ti.i32(row), k] = here + f * (a[c + 1] - here)
 
 
 @ti.func
@@ -75,10 +76,10 @@ def _blend_rows(
     """Blend them along the other axes, and write what comes out into a line of ``out``."""
     values = column(rows, k)
     for d in ti.static(range(n.n - 2, -1, -1)):
-        f = up_fraction[d, k] if ti.static(d == moved) else fraction[d, k]
+        f = up_fraction[ti.i32(d), k] if ti.static(d == moved) else fraction[ti.i32(d), k]
         for row in ti.static(range(2**d)):
             values[row] += f * (values[row + 2**d] - values[row])
-    out[line, k] = values[0]
+    out[ti.i32(line), k] = values[0]
 
 
 @ti.func
@@ -117,10 +118,10 @@ def sample_run(
 def _gather_corners(k, a: ti.template(), offset, cell: ti.template(), corners: ti.template(), n):
     s, I = strides_of(n), n
     for d in ti.static(range(n.n)):
-        I[d] = cell[d, k]
+        I[d] = cell[ti.i32(d), k]
     first = address(offset + flat(I, s), ARRAY_BITS)
     for corner in ti.static(range(2**n.n)):
-        corners[corner, k] = a[first + _beyond(corner, s)]
+        corners[ti.i32(corner), k] = a[first + _beyond(corner, s)]
 
 
 @ti.func
@@ -131,9 +132,9 @@ def _blend_corners(
     least, most = values[0], values[0]
     for corner in ti.static(range(1, corners.n)):
         least, most = at_most(least, values[corner]), at_least(most, values[corner])
-    out[VALUE, k] = blend(values, column(fraction, k))
-    out[LEAST, k] = least
-    out[MOST, k] = most
+    out[ti.i32(VALUE), k] = blend(values, column(fraction, k))
+    out[ti.i32(LEAST), k] = least
+    out[ti.i32(MOST), k] = most
 
 
 @ti.func
