@@ -146,7 +146,7 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
         velocity: Velocity with ghosts, changed in place; its walls must be filled afterwards.
         length: In metres.
         dt: Seconds.
-        scratch: Arrays to work in: two of ``dim`` components and one scalar.
+        scratch: Arrays to work in: two of ``dim`` components, for vorticity and force, and one scalar.
     """
     grid.require_runtime()
     vorticity, force, magnitude = scratch

@@ -828,8 +828,8 @@ def bytes_needed(scene: Scene) -> int:
     padded = math.prod(n + 2 for n in scene.domain.shape)
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
-    words += 2 * dim + 1  # paths and prediction
-    words += 1 + 4 + 3 + (6 if dim == 3 else 8) / 2  # pressure, conjugate gradients, finest and coarser levels
+    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 0)  # room to work in
+    words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
         words += 2  # the prescribed divergence, and what is left beside it
     if scene.solids:
