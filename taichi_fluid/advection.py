@@ -194,21 +194,6 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
 
 
 @ti.func
-def _mirror(k, first: ti.template(), back: ti.template(), ahead: ti.template()):
-    set_column(ahead, k, ti.f32(2.0) * column(first, k) - column(back, k))
-
-
-def _mirrors(course: Course) -> bool:
-    """Whether the way of a value ahead may be its way back, mirrored.
-
-    For a velocity in a closed box that is as accurate as two stages and costs no samples: the two differ by dt² times
-    second derivatives, and only what MacCormack corrects by depends on it. A flow that may leave is traced: the jumps
-    of velocity beside open sides, mirrored, would feed it with energy.
-    """
-    return course.faces and course.trace == Trace.RK2 and not course.passage
-
-
-@ti.func
 def _end_way_back(
     k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, lower,
     upper, period, step, course: ti.template(), backward: ti.template(), free: ti.template(),
@@ -261,10 +246,7 @@ def _find_ways(
         (begin, mean, open, distance, inv_dx, n, lower, upper, period, step, course, backward, free),
     )  # fmt: skip
     if ti.static(ahead):
-        if ti.static(_mirrors(course)):
-            along_run(m, width, _mirror, (first, mean, mean))
-        else:
-            _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, width)
+        _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, width)
         along_run(
             m, width, _end_way_ahead,
             (begin, mean, open, distance, inv_dx, n, period, step, course, forward, free),
