@@ -307,6 +307,17 @@ def _carry_component_of_run(
 
 
 @ti.func
+def _put_prediction(
+    m, c, found: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
+    width: ti.template(),
+):  # fmt: skip
+    """Write what is predicted for a run, and the limits that its correction will be kept in."""
+    along_run(m, width, put_run, (predicted, c, found, VALUE))
+    along_run(m, width, put_run, (least, c, found, LEAST))
+    along_run(m, width, put_run, (most, c, found, MOST))
+
+
+@ti.func
 def _predict_component_of_run(
     c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
     predicted: ti.template(), least: ti.template(), most: ti.template(), n, lower, upper, period, step,
@@ -320,9 +331,7 @@ def _predict_component_of_run(
     along_run(m, width, _put_columns, (arrival, c, forward, n))
     along_run(m, width, _move, (I, backward, forward))
     sample_run_with_limits(m, u, axis * cells_of(s, n), forward, found, n, width)
-    along_run(m, width, put_run, (predicted, c, found, VALUE))
-    along_run(m, width, put_run, (least, c, found, LEAST))
-    along_run(m, width, put_run, (most, c, found, MOST))
+    _put_prediction(m, c, found, predicted, least, most, width)
 
 
 @ti.func
@@ -374,16 +383,25 @@ def _look_beside(
 
 
 @ti.func
-def _semi_lagrangian_of_run(
-    c, I, m, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
+def _sample_departures(
+    m, c, I, a: ti.template(), departure: ti.template(), found: ti.template(), n, offset, open: ti.template(),
     distance: ti.template(), inv_dx, beside: ti.template(), width: ti.template(),
 ):  # fmt: skip
+    """What lies at the departure points of a run, with its limits."""
     points = ti.Matrix.zero(ti.f32, n.n, width)
-    found = ti.Matrix.zero(ti.f32, 3, width)
     along_run(m, width, _move_along, (c, I, departure, points, n))
     sample_run_with_limits(m, a, offset, points, found, n, width)
     if ti.static(beside):
         along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
+
+
+@ti.func
+def _semi_lagrangian_of_run(
+    c, I, m, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
+    distance: ti.template(), inv_dx, beside: ti.template(), width: ti.template(),
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, 3, width)
+    _sample_departures(m, c, I, a, departure, found, n, offset, open, distance, inv_dx, beside, width)
     along_run(m, width, _put_within, (out, offset + c, found))
 
 
@@ -393,15 +411,9 @@ def _predict_run(
     most: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
     width: ti.template(),
 ):  # fmt: skip
-    points = ti.Matrix.zero(ti.f32, n.n, width)
     found = ti.Matrix.zero(ti.f32, 3, width)
-    along_run(m, width, _move_along, (c, I, departure, points, n))
-    sample_run_with_limits(m, a, offset, points, found, n, width)
-    if ti.static(beside):
-        along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
-    along_run(m, width, put_run, (predicted, c, found, VALUE))
-    along_run(m, width, put_run, (least, c, found, LEAST))
-    along_run(m, width, put_run, (most, c, found, MOST))
+    _sample_departures(m, c, I, a, departure, found, n, offset, open, distance, inv_dx, beside, width)
+    _put_prediction(m, c, found, predicted, least, most, width)
 
 
 @ti.func
@@ -564,8 +576,11 @@ class Advection:
         wraps, solids = any(walls.periodic), self.solids is not None
         course = Course(self.trace, faces, wraps, solids, walls.has_passage, self.grid.placement)
         kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
-        near = (*((self.solids.open, self.solids.distance) if self.solids else self._nothing), 1.0 / dx)
-        return kernels, (velocity, component, *near), (self.grid.n, *walls.path_limits(component), dt / dx)
+        return (
+            kernels,
+            (velocity, component, *self._near(self.solids)),
+            (self.grid.n, *walls.path_limits(component), dt / dx),
+        )
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
@@ -588,8 +603,11 @@ class Advection:
     def _carriers(self, component: int):
         """The kernels that carry a quantity, and what they know of solids: a velocity may be read beside them."""
         solids = self.solids if component == SCALAR else None
-        near = (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
-        return advection_kernels(self.grid.costly_loops, solids is not None), near
+        return advection_kernels(self.grid.costly_loops, solids is not None), self._near(solids)
+
+    def _near(self, solids: Solids | None):
+        """What kernels are told of solids, or two words where there are none, and 1/dx."""
+        return (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
 
     def _correct(self, current, out, component: int, offset: int, name: str | None = None) -> None:
         kernels, near = self._carriers(component)
