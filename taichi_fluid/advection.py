@@ -11,7 +11,18 @@ from typing import NamedTuple
 from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid, Scratch
-from .kernels import Array, along_run, at_least, at_most, cells_of, flat, kernel_family, put_run, strides_of
+from .kernels import (
+    Array,
+    along_run,
+    at_least,
+    at_most,
+    cell_of_run,
+    cells_of,
+    flat,
+    kernel_family,
+    put_run,
+    strides_of,
+)
 from .operators.interpolation import face_velocity_at, inside_box
 from .operators.placement import Placement
 from .operators.runs import (
@@ -94,9 +105,9 @@ def _begin_path(
     if ti.static(course.faces):
         for d in ti.static(range(n.n)):
             q[d] -= ti.select(d == axis, ti.f32(0.5), ti.f32(0.0))
-        set_column(first, k, face_velocity_at(u, c + k, axis, n))
+        set_column(first, k, face_velocity_at(u, cell_of_run(c, k), axis, n))
     else:
-        set_column(first, k, course.on.at_centre(u, c + k, n))
+        set_column(first, k, course.on.at_centre(u, cell_of_run(c, k), n))
     set_column(begin, k, q)
 
 
@@ -257,13 +268,13 @@ def _find_ways(
 def _put_columns(k, a: ti.template(), c, columns: ti.template(), n):
     cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
-        a[c + k + d * cells] = columns[ti.i32(d), k]
+        a[cell_of_run(c, k) + d * cells] = columns[ti.i32(d), k]
 
 
 @ti.func
 def _put_within(k, out: ti.template(), c, found: ti.template()):
     """Rounding may carry a blend past a corner by one unit in the last place."""
-    out[c + k] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
+    out[cell_of_run(c, k)] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
 
 
 @ti.func
@@ -341,7 +352,7 @@ def _move_along(k, c, I, displacement: ti.template(), points: ti.template(), n):
     q = ti.cast(I, ti.f32)
     q[n.n - 1] += ti.cast(k, ti.f32)
     for d in ti.static(range(n.n)):
-        q[d] += displacement[c + k + d * cells]
+        q[d] += displacement[cell_of_run(c, k) + d * cells]
     set_column(points, k, q)
 
 
@@ -437,8 +448,9 @@ def _correct(
     least: ti.template(), most: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
-    lost = ti.select(arrival[c + k] < ti.f32(_NO_WAY_BACK), a[offset + c + k] - found[ti.i32(VALUE), k], ti.f32(0.0))
-    found[ti.i32(VALUE), k] = at_most(at_least(predicted[c + k] + ti.f32(0.5) * lost, least[c + k]), most[c + k])
+    here = cell_of_run(c, k)
+    lost = ti.select(arrival[here] < ti.f32(_NO_WAY_BACK), a[offset + here] - found[ti.i32(VALUE), k], ti.f32(0.0))
+    found[ti.i32(VALUE), k] = at_most(at_least(predicted[here] + ti.f32(0.5) * lost, least[here]), most[here])
 
 
 @kernel_family
@@ -451,7 +463,7 @@ def trace_kernels(loops, course):
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _write_ways,
+            n, width, _write_ways,
             (velocity, axis, open, distance, inv_dx, departure, departure, n, lower, upper, period, step, False, course, width),
         )  # fmt: skip
 
@@ -461,7 +473,7 @@ def trace_kernels(loops, course):
         lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _write_ways,
+            n, width, _write_ways,
             (velocity, axis, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, True, course, width),
         )  # fmt: skip
 
@@ -471,7 +483,7 @@ def trace_kernels(loops, course):
         upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _carry_component_of_run,
+            n, width, _carry_component_of_run,
             (velocity, axis, open, distance, inv_dx, out, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
@@ -481,7 +493,7 @@ def trace_kernels(loops, course):
         most: Array, n: IntVector, lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _predict_component_of_run,
+            n, width, _predict_component_of_run,
             (velocity, axis, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course, width),
         )  # fmt: skip
 
@@ -502,7 +514,9 @@ def advection_kernels(loops, beside):
         a: Array, departure: Array, out: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
         inv_dx: ti.f32,
     ):  # fmt: skip
-        each_run(n, _semi_lagrangian_of_run, (a, departure, out, n, offset, open, distance, inv_dx, beside, width))
+        each_run(
+            n, width, _semi_lagrangian_of_run, (a, departure, out, n, offset, open, distance, inv_dx, beside, width)
+        )
 
     @ti.kernel
     def predict(
@@ -510,7 +524,7 @@ def advection_kernels(loops, beside):
         open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _predict_run,
+            n, width, _predict_run,
             (a, departure, predicted, least, most, n, offset, open, distance, inv_dx, beside, width),
         )  # fmt: skip
 
@@ -520,7 +534,7 @@ def advection_kernels(loops, beside):
         offset: ti.i32, open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, _correct_run,
+            n, width, _correct_run,
             (a, predicted, least, most, arrival, out, n, offset, open, distance, inv_dx, beside, width),
         )  # fmt: skip
 

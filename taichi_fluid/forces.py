@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import Array, along_run, cells_of, float_vector, kernel_family, put_run
+from .kernels import Array, along_run, cell_of_run, cells_of, float_vector, kernel_family, put_run
 from .operators.differences import gradient_at, vorticity_at
 
 
@@ -31,7 +31,7 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 @ti.func
 def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.template()):
     """The vorticity of a cell of a run, and last of all its magnitude."""
-    w = vorticity_at(u, c + k, n, on.derivative)
+    w = vorticity_at(u, cell_of_run(c, k), n, on.derivative)
     if ti.static(n.n == 3):
         for axis in ti.static(range(3)):
             found[ti.i32(axis), k] = w[axis]
@@ -95,7 +95,7 @@ def force_kernels(loops, on):
 
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
-        each_run(n, _write_vorticity_of_run, (velocity, vorticity, magnitude, n, on, width))
+        each_run(n, width, _write_vorticity_of_run, (velocity, vorticity, magnitude, n, on, width))
 
     @ti.kernel
     def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):

@@ -42,17 +42,22 @@ TASKS_PER_THREAD, MOST_TASKS = 4, 64
 COSTLY_SERIAL_CELLS = 16**3
 """The same for a loop whose body takes ten times as long as that of a smoother: paths, interpolation, rays."""
 
-RUN = 16
-"""Cells of a row that a CPU may treat together: what they have in common is a loop that its compiler can vectorise."""
+RUN, LONG_RUN = 16, 32
+"""Cells of a row that a CPU may treat together: what they have in common is a loop that its compiler can vectorise.
+
+The long ones are for little that stands between two steps: every value of it costs compiling."""
 
 ARRAY_BITS = 29
 """An array holds fewer than 2 to this power values, which are less than 2 GiB; one component of several half of that."""
+
+RED, BLACK, EVERY, RUNS = range(4)
+"""What a pass of ``in_turn`` goes over: the cells of one colour, all, or runs of them."""
 
 ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
 CELL_FOLDS = 128
 PARTIALS = CELL_PARTIALS + CELL_FOLDS
-"""Length of the buffer that a reduction needs for its partial results."""
+"""Length of the buffer that a reduction needs for its partial results; ``in_turn`` needs one for each plane."""
 
 
 class LoopShape(NamedTuple):
@@ -169,20 +174,26 @@ def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()
 
 
 @ti.func
+def cell_of_run(c, k):
+    """Cell ``k`` of the run that begins at ``c``: a sum that a compiler sees not to overflow, and so to be one way on."""
+    return c + address(k, ti.static(LONG_RUN.bit_length() + 2))
+
+
+@ti.func
 def _value_of_run(k, c, I, s, values: ti.template(), value: ti.template(), args: ti.template()):
     J = I
     J[s.n - 1] += k
-    values[ti.i32(0), k] = value(c + k, J, s, *args)
+    values[ti.i32(0), k] = value(cell_of_run(c, k), J, s, *args)
 
 
 @ti.func
 def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
     """Write the value that cell ``k`` of a run, which begins at ``c``, has in a line of ``values``."""
-    a[c + k] = values[ti.i32(line), k]
+    a[cell_of_run(c, k)] = values[ti.i32(line), k]
 
 
 @ti.func
-def _write_run(
+def write_run(
     c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()
 ):  # fmt: skip
     values = ti.Matrix.zero(ti.f32, 1, width)
@@ -242,7 +253,11 @@ def largest(a, b):
 
 def _tasks() -> int:
     """Shares of a parallel loop on the CPU that is running."""
-    return min(TASKS_PER_THREAD * max(impl.current_cfg().cpu_max_num_threads, 1), MOST_TASKS)
+    return min(TASKS_PER_THREAD * _threads(), MOST_TASKS)
+
+
+def _threads() -> int:
+    return max(impl.current_cfg().cpu_max_num_threads, 1)
 
 
 @functools.cache
@@ -251,29 +266,35 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     Returns:
         A namespace of ``each_cell(n, body, args)``, ``each_cell_in(lower, upper, n, body, args)``,
-        ``each_run(n, body, args)`` with its ``width``, ``write_cells(n, out, value, args)``,
+        ``each_run(n, width, body, args)`` with a ``width`` and a ``long`` one, ``write_cells(n, out, value, args)``,
         ``each_of_colour(n, colour, body, args)``, ``each_on_plane(n, axis, body, args)``,
         ``each_pixel(width, height, body, args)``,
-        ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``.
+        ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``,
+        ``in_turn(n, passes, total)`` and ``total_of(n, partials)``.
     """
     dim, rows, serial = shape
     last = dim - 1
     tasks = _tasks() if rows else 1
+    pipes = min(_threads(), MOST_TASKS) if rows else 1
 
     @ti.func
     def share_begin(count, task):
         return _part(count, task, ti.static(tasks))
 
     @ti.func
+    def cells_from(I, n, step: ti.template(), count, body: ti.template(), args: ti.template()):
+        """So many cells of a row from ``I`` on, every ``step``-th."""
+        s = strides_of(n)
+        base = flat(I, s)
+        for k in range(count):
+            J = I
+            J[last] += step * k
+            body(base + address(step * k, ARRAY_BITS), J, s, *args)
+
+    @ti.func
     def each_row_of_box(begin, end, lower, upper, n, body: ti.template(), args: ti.template()):
         for row in range(begin, end):
-            s = strides_of(n)
-            I = _position(row, lower, upper, last - 1)
-            base = flat(I, s)
-            for k in range(upper[last] - lower[last]):
-                J = I
-                J[last] += k
-                body(address(base + k, ARRAY_BITS), J, s, *args)
+            cells_from(_position(row, lower, upper, last - 1), n, 1, upper[last] - lower[last], body, args)
 
     def box_loop(serialize: bool):
         @ti.func
@@ -304,10 +325,10 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     def each_cell(n, body: ti.template(), args: ti.template()):
         each_cell_in(n * 0 + 1, n + 1, n, body, args)
 
-    width = RUN if rows else 1
+    width, long = (RUN, LONG_RUN) if rows else (1, 1)
 
     @ti.func
-    def runs_from(c, I, s, length, body: ti.template(), args: ti.template()):
+    def runs_from(c, I, s, length, width: ti.template(), body: ti.template(), args: ti.template()):
         """A cell as a run of one; of a row of this length that begins here all runs."""
         if ti.static(rows):
             first = 0
@@ -320,29 +341,32 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             body(c, I, 1, s, *args)
 
     @ti.func
-    def each_run(n, body: ti.template(), args: ti.template()):
-        """Runs of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on."""
+    def each_run(n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """Runs of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on.
+
+        ``width`` is that of these loops, or their ``long`` one.
+        """
         begins = n + 1
         if ti.static(rows):
             begins[last] = 2
-        each_cell_in(n * 0 + 1, begins, n, runs_from, (n[last], body, args))
+        each_cell_in(n * 0 + 1, begins, n, runs_from, (n[last], width, body, args))
 
     @ti.func
     def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
         """``out[c] = value(c, I, s, *args)`` for every cell; of ``out`` itself ``value`` may read the cell alone."""
-        each_run(n, _write_run, (out, width, value, args))
+        each_run(n, long, write_run, (out, long, value, args))
+
+    @ti.func
+    def colour_from(I, n, colour, body: ti.template(), args: ti.template()):
+        """The cells of a colour in the row that begins at ``I``."""
+        J = I
+        J[last] += (I.sum() + colour) & 1
+        cells_from(J, n, 2, (n[last] - J[last]) // 2 + 1, body, args)
 
     @ti.func
     def each_row_of_colour(begin, end, n, colour, body: ti.template(), args: ti.template()):
         for row in range(begin, end):
-            s = strides_of(n)
-            I = _position(row, n * 0 + 1, n + 1, last - 1)
-            I[last] += (I.sum() + colour) & 1
-            base = flat(I, s)
-            for half in range((n[last] - I[last]) // 2 + 1):
-                J = I
-                J[last] += 2 * half
-                body(address(base + 2 * half, ARRAY_BITS), J, s, *args)
+            colour_from(_position(row, n * 0 + 1, n + 1, last - 1), n, colour, body, args)
 
     @ti.func
     def each_of_colour(n, colour, body: ti.template(), args: ti.template()):
@@ -387,23 +411,27 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 body(pixel % width, pixel // width, *args)
 
     @ti.func
+    def reduced_row(I, n, start, combine: ti.template(), body: ti.template(), args: ti.template()):
+        s = strides_of(n)
+        base = flat(I, s)
+        along_row = start
+        for k in range(n[last]):
+            J = I
+            J[last] += k
+            along_row = combine(along_row, body(base + k, J, s, *args))
+        return along_row
+
+    @ti.func
     def reduce_chunks(
         begin, end, n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
     ):
         for chunk in range(begin, end):
-            s = strides_of(n)
             rows_here = _rows_in(n * 0 + 1, n + 1)
             total = start
             first, end_row = _part(rows_here, chunk, ROW_PARTIALS), _part(rows_here, chunk + 1, ROW_PARTIALS)
             for row in range(first, end_row):
                 I = _position(row, n * 0 + 1, n + 1, last - 1)
-                base = flat(I, s)
-                along_row = start
-                for k in range(n[last]):
-                    J = I
-                    J[last] += k
-                    along_row = combine(along_row, body(base + k, J, s, *args))
-                total = combine(total, along_row)
+                total = combine(total, reduced_row(I, n, start, combine, body, args))
             partials[chunk] = total
 
     @ti.func
@@ -450,6 +478,142 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                 total = combine(total, partials[CELL_PARTIALS + fold])
         return total
 
+    @ti.func
+    def row_of_plane(i, row, n):
+        """First cell of a row of the plane whose first coordinate is ``i``."""
+        I = n * 0 + 1
+        I[0] = i
+        if ti.static(dim == 3):
+            I[1] += row
+        return I
+
+    @ti.func
+    def rows_of_plane(n):
+        rows_here = 1
+        for a in ti.static(range(1, last)):
+            rows_here *= n[a]
+        return rows_here
+
+    @ti.func
+    def pass_on_plane(i, n, part: ti.template(), body: ti.template(), args: ti.template()):
+        for row in range(rows_of_plane(n)):
+            I = row_of_plane(i, row, n)
+            if ti.static(part == RUNS):
+                s = strides_of(n)
+                runs_from(flat(I, s), I, s, n[last], long, body, args)
+            elif ti.static(part == EVERY):
+                cells_from(I, n, 1, n[last], body, args)
+            else:
+                colour_from(I, n, part, body, args)
+
+    @ti.func
+    def sum_of_plane(i, n, partials: ti.template(), summand: ti.template(), args: ti.template()):
+        along_rows = ti.f64(0.0)
+        for row in range(rows_of_plane(n)):
+            along_rows += ti.cast(reduced_row(row_of_plane(i, row, n), n, ti.f32(0.0), add, summand, args), ti.f64)
+        partials[i - 1] = ti.cast(along_rows, ti.f32)
+
+    @ti.func
+    def last_pass_on_plane(i, n, one: ti.template(), total: ti.template()):
+        pass_on_plane(i, n, *one)
+        if ti.static(len(total) > 0):
+            sum_of_plane(i, n, *total)
+
+    @ti.func
+    def nth_pass_on_plane(i, n, p: ti.template(), passes: ti.template(), total: ti.template()):
+        if ti.static(p + 1 == len(passes)):
+            last_pass_on_plane(i, n, passes[p], total)
+        else:
+            pass_on_plane(i, n, *passes[p])
+
+    @ti.func
+    def pipeline(begin, end, n, passes: ti.template(), total: ti.template()):
+        """All passes over planes of one share, each a plane behind the one before it.
+
+        What would need a plane of the next share is left out: ``p`` planes by pass ``p``.
+        """
+        for front in range(begin, end + ti.static(len(passes) - 1)):
+            for p in ti.static(range(len(passes))):
+                i, lower, upper = front - p, begin, end
+                if begin > 1:
+                    lower += p
+                if end <= n[0]:
+                    upper -= p
+                if i >= lower and i < upper:
+                    nth_pass_on_plane(i, n, p, passes, total)
+
+    @ti.func
+    def shares_of_planes(n, passes: ti.template()):
+        """So many that on either side of a seam there are as many planes as the last pass is behind the first, and one."""
+        return ti.max(ti.min(n[0] // ti.static(2 * len(passes) - 1), ti.static(pipes)), 1)
+
+    @ti.func
+    def each_part(n, part: ti.template(), body: ti.template(), args: ti.template()):
+        if ti.static(part == RUNS):
+            each_run(n, long, body, args)
+        elif ti.static(part == EVERY):
+            each_cell(n, body, args)
+        else:
+            each_of_colour(n, part, body, args)
+
+    @ti.func
+    def sum_cells(n, partials: ti.template(), summand: ti.template(), args: ti.template()):
+        reduce_cells(n, partials, ti.f32(0.0), add, summand, args)
+
+    @ti.func
+    def in_turn(n, passes: ti.template(), total: ti.template()):
+        """Passes over the grid, one after the other: ``((part, body, args), …)``.
+
+        On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
+        each thread has a share of the planes, so a grid of few planes along its first axis keeps few threads busy.
+        A pass may read what another one writes in its own plane and in the two beside it, not further away, and of what
+        it writes itself only the cell that it is at.
+
+        Args:
+            n: Cells.
+            passes: For each the cells that it covers (``EVERY``, ``RED``, ``BLACK``, ``RUNS``), its body and arguments.
+            total: ``(partials, summand, args)``: after the last pass ``total_of(n, partials)`` is the sum over all cells
+                of ``summand(c, I, s, *args)``, which reads nothing but its cell. Empty: no sum.
+        """
+        if ti.static(rows and serial):
+            ti.loop_config(serialize=True)
+            for _ in range(1):
+                pipeline(1, n[0] + 1, n, passes, total)
+        elif ti.static(rows):
+            for index in range(ti.static(BLOCK * pipes)):
+                if index % ti.static(BLOCK) == 0:
+                    share, shares = index // ti.static(BLOCK), shares_of_planes(n, passes)
+                    if share < shares:
+                        pipeline(_part(n[0], share, shares) + 1, _part(n[0], share + 1, shares) + 1, n, passes, total)
+            if ti.static(len(passes) > 1):
+                for index in range(ti.static(BLOCK * pipes)):
+                    if index % ti.static(BLOCK) == 0:
+                        share, shares = index // ti.static(BLOCK), shares_of_planes(n, passes)
+                        if share > 0 and share < shares:
+                            seam = _part(n[0], share, shares) + 1
+                            for p in ti.static(range(1, len(passes))):
+                                for i in range(seam - p, seam + p):
+                                    nth_pass_on_plane(i, n, p, passes, total)
+        else:
+            for p in ti.static(range(len(passes))):
+                each_part(n, *passes[p])
+            if ti.static(len(total) > 0):
+                sum_cells(n, *total)
+
+    @ti.func
+    def total_of(n, partials: ti.template()):
+        """The sum that ``in_turn`` has left, inside a serial task."""
+        total = ti.f32(0.0)
+        if ti.static(rows):
+            # There may be thousands of planes, and a mean is taken out of what is summed next.
+            precise = ti.f64(0.0)
+            for plane in range(n[0]):
+                precise += ti.cast(partials[plane], ti.f64)
+            total = ti.cast(precise, ti.f32)
+        else:
+            total = reduced(partials, ti.f32(0.0), add)
+        return total
+
     return SimpleNamespace(
         dim=dim,
         IntVector=int_vector(dim),
@@ -459,11 +623,14 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         each_run=each_run,
         write_cells=write_cells,
         width=width,
+        long=long,
         each_of_colour=each_of_colour,
         each_on_plane=each_on_plane,
         each_pixel=each_pixel,
         reduce_cells=reduce_cells,
         reduced=reduced,
+        in_turn=in_turn,
+        total_of=total_of,
     )
 
 

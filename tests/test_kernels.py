@@ -7,7 +7,20 @@ from reference import SHAPES
 from taichi_fluid import kernels
 from taichi_fluid._ti import ti
 from taichi_fluid.grid import Grid
-from taichi_fluid.kernels import PARTIALS, Array, GraphRecorder, LoopShape, add, kernel_family, largest
+from taichi_fluid.kernels import (
+    BLACK,
+    EVERY,
+    PARTIALS,
+    RED,
+    RUNS,
+    Array,
+    GraphRecorder,
+    LoopShape,
+    add,
+    kernel_family,
+    largest,
+    write_run,
+)  # fmt: skip
 
 ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
@@ -83,6 +96,55 @@ def marking_kernels(loops):
         "cells": cells, "box": box, "colour": colour, "planes": planes,
         "sum_and_maximum": sum_and_maximum, "scale": scale,
     }  # fmt: skip
+
+
+@ti.func
+def _neighbours_at(c, I, s, a: ti.template()):
+    total = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        total += a[c - s[axis]] + a[c + s[axis]]
+    return total
+
+
+@ti.func
+def _take_neighbours(c, I, s, a: ti.template(), more):
+    a[c] = _neighbours_at(c, I, s, a) + more
+
+
+@kernel_family
+def pipeline_kernels(loops):
+    IntVector, in_turn, total_of, width = loops.IntVector, loops.in_turn, loops.total_of, loops.long
+
+    @ti.kernel
+    def relax_thrice(a: Array, n: IntVector, partials: Array, out: Array):
+        in_turn(
+            n,
+            ((RED, _take_neighbours, (a, 1.0)), (BLACK, _take_neighbours, (a, 2.0)), (RED, _take_neighbours, (a, 3.0))),
+            (partials, _value, (a,)),
+        )
+        for _ in range(1):
+            out[0] = total_of(n, partials)
+
+    @ti.kernel
+    def scale_and_gather(a: Array, b: Array, gathered: Array, n: IntVector, partials: Array, out: Array):
+        in_turn(
+            n,
+            (
+                (EVERY, _write_scaled, (a, b, 2.0)),
+                (RUNS, write_run, (gathered, width, _neighbours_at, (b,))),
+            ),
+            (partials, _value, (gathered,)),
+        )
+        for _ in range(1):
+            out[0] = total_of(n, partials)
+
+    return {"relax_thrice": relax_thrice, "scale_and_gather": scale_and_gather}
+
+
+def neighbour_sums(padded):
+    """Sum of the neighbours of every interior cell, as ``_neighbours_at``."""
+    inner = (slice(1, -1),) * padded.ndim
+    return sum(np.roll(padded, step, axis)[inner] for axis in range(padded.ndim) for step in (1, -1))
 
 
 def positions(shape):
@@ -175,6 +237,37 @@ def test_reductions_are_right_and_give_the_same_bits_again(shape):
         for _ in range(3):
             family.sum_and_maximum(array, grid.n, partials, out)
             np.testing.assert_array_equal(out.to_numpy(), first)
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", [*ALL_SHAPES, (8, 3), (100, 37), (8, 5, 3), (31, 17, 45), (67, 2, 5)], ids=str)
+def test_passes_in_turn_leave_what_they_leave_one_after_the_other(shape):
+    """Of whole numbers, so that every order of a sum is exact: nothing may be done too early, twice or not at all."""
+    grid = Grid(shape, 1.0)
+    inner = (slice(1, -1),) * grid.dim
+    parity = np.indices(grid.padded).sum(axis=0)[inner] % 2
+    values = np.random.default_rng(7).integers(-4, 5, shape).astype(np.float32)
+    partials, out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+    a, b, gathered = (grid.array() for _ in range(3))
+
+    relaxed = np.pad(values, 1)
+    for colour, more in ((0, 1), (1, 2), (0, 3)):
+        relaxed[inner] = np.where(parity == colour, neighbour_sums(relaxed) + more, relaxed[inner])
+    assert np.abs(relaxed).sum(dtype=np.float64) < 2**24, "the test is not exact"
+    for loop_shape in loop_shapes(grid.dim):
+        family = pipeline_kernels(loop_shape)
+        partials.fill(np.nan)
+        grid.from_numpy(a, values)
+        family.relax_thrice(a, grid.n, partials, out)
+        np.testing.assert_array_equal(grid.to_numpy_padded(a), relaxed)
+        assert out[0] == relaxed[inner].sum(dtype=np.float64)
+
+        grid.from_numpy(a, values)
+        family.scale_and_gather(a, b, gathered, grid.n, partials, out)
+        doubled = np.pad(2 * values, 1)
+        np.testing.assert_array_equal(grid.to_numpy_padded(b), doubled)
+        np.testing.assert_array_equal(grid.to_numpy(gathered), neighbour_sums(doubled))
+        assert out[0] == neighbour_sums(doubled).sum(dtype=np.float64)
 
 
 def test_strides_are_those_of_a_c_ordered_array(dim):
