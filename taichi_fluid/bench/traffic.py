@@ -20,8 +20,8 @@ from ..kernels import Replay
 
 TRAFFIC = {
     # kernel: (reads, writes). A name is a parameter of the kernel, and all components of its array count:
-    # name:1 only one of them, name:w as many as a vorticity has; name/2 every other cell; name@fine_n the cells of that
-    # grid in place of n, name@box those from lower to upper. A kernel of several passes names what each of them reads.
+    # name:1 only one of them, name:w as many as a vorticity has; name/2 every other cell; name@fine_n or name@coarse_n the
+    # cells of that grid in place of n, name@box those from lower to upper. A kernel of several passes names what each of them reads.
     "trace_kernels.trace_back": ("velocity distance", "departure"),
     "trace_kernels.trace_both_ways": ("velocity distance", "departure arrival"),
     "trace_kernels.carry_component": ("velocity distance", "out:1"),
@@ -50,19 +50,24 @@ TRAFFIC = {
     "gradient_kernels.subtract_centred_gradient": ("velocity pressure", "velocity"),
     "gradient_kernels.subtract_gradient": ("velocity pressure inv_diag open", "velocity"),
     "solver_kernels.start": ("inv_diag  rhs inv_diag  rhs inv_diag", ""),
-    "solver_kernels.true_residual": ("x rhs inv_diag  r", "r"),
+    "solver_kernels.true_residual": ("x rhs inv_diag", "r"),
     "solver_kernels.precondition_by_diagonal": ("r inv_diag", "z"),
-    "solver_kernels.iterate": ("r z  z d  d inv_diag  d a_d  x r d a_d  r", "d  a_d  x r"),
+    "solver_kernels.iterate": ("r z  z d inv_diag  x r d a_d", "d a_d  x r"),
+    "solver_kernels.iterate_summed": ("z d inv_diag  x r d a_d", "d a_d  x r"),
     "solver_kernels.scale": ("x", "x"),
     "solver_kernels.add_correction": ("x z", "x"),
     "mean_kernels.count_unknowns": ("inv_diag", ""),
     "mean_kernels.remove_mean": ("x inv_diag  x inv_diag", "x"),
-    "relaxation_kernels.relax": ("x/2 rhs/2 inv_diag/2", "x/2"),
+    "relaxation_kernels.sweep": ("x rhs inv_diag", "x"),
+    "relaxation_kernels.start": ("rhs inv_diag", "x"),
+    "relaxation_kernels.smooth": ("x rhs inv_diag", "x"),
     "relaxation_kernels.first_sweep": ("rhs inv_diag", "x"),
-    "multigrid_kernels.compute_red_residual": ("x rhs/2 inv_diag/2 weight/2", "residual/2"),
-    "multigrid_kernels.compute_first_residual": ("x/2 weight/2", "residual/2"),
+    "multigrid_kernels.compute_residual": ("x rhs/2 inv_diag/2 weight/2", "residual/2"),
+    "multigrid_kernels.start_down": ("rhs inv_diag weight/2", "x residual/2"),
     "multigrid_kernels.restrict": ("residual/2@fine_n plain", "rhs"),
-    "multigrid_kernels.prolong": ("coarse plain x/2@fine_n weight/2@fine_n", "x/2@fine_n"),
+    "multigrid_kernels.finish_up": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),
+    "multigrid_kernels.finish_up_and_sum": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),
+    "multigrid_kernels.prolong": ("coarse@coarse_n plain@coarse_n x/2 weight/2", "x/2"),
     "multigrid_kernels.compute_transfer_weight": ("unknown open coarse@coarse_n", "weight plain@coarse_n"),
     "setup_kernels.mark_box": ("", "unknown"),
     "setup_kernels.mark_positive": ("values:1", "unknown"),
@@ -75,6 +80,7 @@ TRAFFIC = {
     "setup_kernels.coarsen_open": ("fine@fine_n unknown", "coarse"),
     "setup_kernels.compute_inv_diag": ("unknown held", "inv_diag"),
     "setup_kernels.compute_cut_inv_diag": ("open", "inv_diag"),
+    "setup_kernels.mark_faces": ("open inv_diag", "inv_diag"),
     "label_kernels.start_labels": ("inv_diag", "label"),
     "label_kernels.hook": ("label inv_diag", ""),
     "label_kernels.shorten": ("label", "label"),

@@ -2,13 +2,14 @@
 
 Cells are coarsened by two per axis at every level, an odd axis rounding to the nearer extent, so any size works.
 Prolongation is (tri)linear between cell centres, with weights that leave out cells that are not solved for and those
-behind a closed face; restriction is its transpose. The smoother is red-black Gauss-Seidel, red then black on the way
-down, black then red on the way up: with the transposed transfers and that order the cycle is a symmetric operator, which
-conjugate gradients needs.
+behind a closed face; restriction is its transpose. The smoother is Gauss-Seidel by colours, black, red, black on the
+way down and on the way up: the same backwards, so that with the transposed transfers the cycle is a symmetric operator,
+which conjugate gradients needs. The first of the three costs little, from 0 on the way down.
 
-Two facts save half of the memory traffic. After a sweep that ends with black every black residual is 0, so only red
-residuals are computed and gathered. And the way up begins with black, which overwrites whatever prolongation put
-there, so only red cells are prolonged to. (McAdams, Sifakis, Teran 2010; Trottenberg, *Multigrid*, ch. 2.)
+What ends with black leaves every black residual 0, so only red residuals are gathered. And the way up begins with
+black, which overwrites whatever prolongation put there, so only red cells are prolonged to. (McAdams, Sifakis, Teran
+2010; Trottenberg, *Multigrid*, ch. 2.) On a CPU what stands between two transfers is one traverse of the grid, in which
+each pass follows the one before it by a plane (``in_turn``), unless an axis is periodic.
 
 Beside solids the coarse operator is made of coarse faces that are open as far as their parts are on the mean. Transfers
 reach across the seam of a periodic axis where it has an even number of cells; an odd one does not line up there, and
@@ -19,13 +20,26 @@ from dataclasses import replace
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, cells_of, flat, int_vector, kernel_family, strides_of
+from ..kernels import (
+    BLACK,
+    PARTIALS,
+    RED,
+    RUNS,
+    Array,
+    along_run,
+    cell_of_run,
+    cells_of,
+    flat,
+    int_vector,
+    kernel_family,
+    strides_of,
+)
 from ..operators.ghosts import wrap_or_clear
-from .poisson import PoissonLevel, Sides, mean_kernels, neighbour_sum, renewed
-from .relaxation import relaxation_kernels, relaxed_at
+from .poisson import PoissonLevel, Sides, mean_kernels, product_at, renewed, write_run_of_operator
+from .relaxation import relax_at, relaxation_kernels, relaxed_at, scale_at
 
-COARSEST_SWEEPS = 4
-"""Symmetric sweeps on the coarsest level, which is at most two cells wide along every axis."""
+COARSEST_SWEEPS = 8
+"""Sweeps on the coarsest level, which is at most two cells wide along every axis."""
 
 
 @ti.func
@@ -93,67 +107,116 @@ def _one_at(c, I, s, a: ti.template()):
 
 
 @ti.func
-def _red_residual_at(
+def _weighted_residual_at(
     c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), weight: ti.template(),
-    residual: ti.template(), n, cut: ti.template(),
+    n, cut: ti.template(),
 ):  # fmt: skip
-    value = ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = (relaxed_at(x, rhs, inv_diag, open, c, s, n, cut) - x[c]) / inv_diag[c] * weight[c]
-    residual[c] = value
+    value = (relaxed_at(x, rhs, inv_diag, open, c, s, n, cut) - x[c]) / inv_diag[c] * weight[c]
+    if inv_diag[c] == 0:
+        value = ti.f32(0.0)
+    return value
 
 
 @ti.func
-def _first_residual_at(
-    c, I, s, x: ti.template(), inv_diag: ti.template(), open: ti.template(), weight: ti.template(),
-    residual: ti.template(), n, cut: ti.template(),
+def _weighted_residual_run(
+    c, I, m, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(),
+    weight: ti.template(), residual: ti.template(), n, width: ti.template(), cut: ti.template(),
 ):  # fmt: skip
-    """The same after one sweep from 0, when a red value still is rhs · inv_diag and only its neighbours are missing."""
-    residual[c] = neighbour_sum(x, inv_diag, open, c, s, n, cut) * weight[c]
+    """Of all cells: a compiler makes vectors of that. Only what it says of red ones is looked at."""
+    write_run_of_operator(
+        c, I, m, s, residual, width, _weighted_residual_at, (x, rhs, inv_diag, open, weight, n, cut),
+        (x, rhs, inv_diag, open, weight, n, False), inv_diag, cut,
+    )  # fmt: skip
 
 
 @ti.func
-def _restrict_at(
-    c, I, s, residual: ti.template(), open: ti.template(), plain: ti.template(), rhs: ti.template(), n, scale,
-    cut: ti.template(),
-):  # fmt: skip
-    """Transpose of linear prolongation, over the red cells of the 4^dim around the coarse cell."""
-    fine_s = strides_of(n)
+def _hidden_residual(I, s, residual: ti.template(), open: ti.template(), n):
+    """What coarse cell ``I`` gathers where faces hide some of the cells around it."""
     total = ti.f32(0.0)
-    hidden = 0
+    for pair in range(4**s.n // 2):
+        J = I * 2 - 2
+        rest = pair
+        inside = 1
+        for a in ti.static(range(s.n - 1)):
+            J[a] += rest & 3
+            rest = rest >> 2
+            if J[a] > n[a] + 1:
+                inside = 0
+        # Black cells and those outside have no residual; a ghost of a periodic axis is its other end.
+        J[s.n - 1] += 2 * rest + (J.sum() & 1)
+        if inside == 1 and J[s.n - 1] <= n[s.n - 1] + 1:
+            value = residual[flat(J, s)]
+            if value != 0:
+                total += _sight_at(I, J, open, s, cells_of(s, n)) * value
+    return total
+
+
+@ti.func
+def _red_rows_at(c, s, last_step, last_weight, odd: ti.template(), residual: ti.template()):
+    """Of the 4^(dim-1) rows around a coarse one, weighted, those whose red cells have the parity ``odd``.
+
+    ``c`` is in the first of them. What the last one along an axis weighs, and where it is, is given: it may be outside.
+    """
+    total = ti.f32(0.0)
+    for rest in ti.static(range(4 ** (s.n - 1))):
+        if ti.static(_digit_sum(rest, s.n - 1) % 2 == odd):
+            w = ti.f32(1.0)
+            row = c
+            for a in ti.static(range(s.n - 1)):
+                along = ti.static(_digit(rest, a))
+                if ti.static(along == 3):
+                    w *= last_weight[a]
+                    row += last_step[a]
+                else:
+                    w *= ti.f32(ti.static((0.25, 0.75, 0.75)[along]))
+                    row += along * s[a]
+            total += w * residual[row]
+    return total
+
+
+@ti.func
+def _gather_rows(k, c, s, last_step, last_weight, residual: ti.template(), rows: ti.template()):
+    for odd in ti.static(range(2)):
+        rows[ti.i32(odd), k] = _red_rows_at(cell_of_run(c, k), s, last_step, last_weight, odd, residual)
+
+
+@ti.func
+def _restrict_cell(k, c, I, rows: ti.template(), residual: ti.template(), open: ti.template(), plain: ti.template(),
+                   rhs: ti.template(), n, scale, cut: ti.template()):  # fmt: skip
+    first = ti.i32(2 * k)
+    near = rows[ti.i32(1), first + 1] + rows[ti.i32(0), first + 2]
+    total = ti.f32(0.75) * near + ti.f32(0.25) * (rows[ti.i32(0), first] + rows[ti.i32(1), first + 3])
     if ti.static(cut):
-        if plain[c] == 0:
-            hidden = 1
-            for around in range(4**s.n):
-                J = I * 2 - 2
-                rest = around
-                inside = 1
-                for a in ti.static(range(s.n)):
-                    J[a] += rest % 4
-                    rest = rest // 4
-                    if J[a] > n[a] + 1:
-                        inside = 0
-                # Black cells and those outside have no residual; a ghost of a periodic axis is its other end.
-                if inside == 1 and J.sum() % 2 == 0:
-                    total += _sight_at(I, J, open, fine_s, cells_of(fine_s, n)) * residual[flat(J, fine_s)]
-    if hidden == 0:
-        base = flat(I * 2 - 2, fine_s)
-        for rest in ti.static(range(4 ** (s.n - 1))):
-            for first in ti.static(range(4)):
-                if ti.static(_digit_sum(4 * rest + first, s.n) % 2 == 0):
-                    w = ti.f32(1.0)
-                    child = base
-                    inside = 1
-                    for a in ti.static(range(s.n)):
-                        along = ti.static(_digit(4 * rest + first, a))
-                        w *= ti.f32(ti.static((0.25, 0.75, 0.75, 0.25)[along]))
-                        child += along * fine_s[a]
-                        if ti.static(along == 3):
-                            if I[a] * 2 + 1 > n[a] + 1:
-                                inside = 0
-                    if inside == 1:
-                        total += w * residual[child]
-    rhs[c] = total * scale
+        if plain[c + k] == 0:
+            J = I
+            J[I.n - 1] += k
+            total = _hidden_residual(J, strides_of(n), residual, open, n)
+    rhs[cell_of_run(c, k)] = total * scale
+
+
+@ti.func
+def _restrict_run(
+    c, I, m, s, residual: ti.template(), open: ti.template(), plain: ti.template(), rhs: ti.template(), n, scale,
+    width: ti.template(), cut: ti.template(),
+):  # fmt: skip
+    """Transpose of linear prolongation, over the red cells of the 4^dim around each coarse cell of a run."""
+    fine_s = strides_of(n)
+    last_step, last_weight = fine_s * 3, ti.Vector.zero(ti.f32, s.n) + ti.f32(0.25)
+    for a in ti.static(range(s.n)):
+        if I[a] * 2 > n[a]:
+            last_step[a] = fine_s[a]
+            last_weight[a] = ti.f32(0.0)
+    rows = ti.Matrix.zero(ti.f32, 2, 2 * width + 2)
+    base, last = flat(I * 2 - 2, fine_s), s.n - 1
+    # Where an odd axis was rounded up, the last places are outside.
+    places = ti.min(2 * m + 2, n[last] + 4 - 2 * I[last])
+    if ti.static(width == 1):
+        for k in ti.static(range(4)):
+            if k < places:
+                _gather_rows(k, base, fine_s, last_step, last_weight, residual, rows)
+    else:
+        along_run(places, width, _gather_rows, (base, fine_s, last_step, last_weight, residual, rows))
+    along_run(m, width, _restrict_cell, (c, I, rows, residual, open, plain, rhs, n, scale, cut))
 
 
 def _digit(offset: int, axis: int) -> int:
@@ -165,44 +228,80 @@ def _digit_sum(offset: int, dim: int) -> int:
 
 
 @ti.func
-def _prolong_at(
-    c, I, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), open: ti.template(), plain: ti.template(),
-    fine_n, cut: ti.template(),
+def _hidden_correction(P, J, s, fine_s, coarse: ti.template(), open: ti.template(), fine_n):
+    """What fine cell ``J`` with parent ``P`` is corrected by where faces hide some of the coarse cells around it."""
+    total = ti.f32(0.0)
+    for corner in range(2**s.n):
+        Q = P
+        for a in ti.static(range(s.n)):
+            Q[a] += ((corner >> a) & 1) * (1 - 2 * (J[a] & 1))
+        total += _sight_at(Q, J, open, fine_s, cells_of(fine_s, fine_n)) * coarse[flat(Q, s)]
+    return total
+
+
+@ti.func
+def _coarse_rows_at(c, step, coarse: ti.template()):
+    """Interpolation across the rows: of the 2^(dim-1) nearest coarse ones, at place ``c`` of the nearest."""
+    total = ti.f32(0.0)
+    for corner in ti.static(range(2 ** (step.n - 1))):
+        far = ti.static(_bits(corner, step.n - 1))
+        row = c
+        for a in ti.static(range(step.n - 1)):
+            if ti.static((corner >> a) & 1):
+                row += step[a]
+        total += ti.f32(ti.static(0.25**far * 0.75 ** (step.n - 1 - far))) * coarse[row]
+    return total
+
+
+@ti.func
+def _interpolate_rows(k, c, step, coarse: ti.template(), line: ti.template()):
+    line[ti.i32(0), k] = _coarse_rows_at(cell_of_run(c, k), step, coarse)
+
+
+@ti.func
+def _prolong_run(
+    c, I, m, s, coarse: ti.template(), x: ti.template(), weight: ti.template(), open: ti.template(),
+    plain: ti.template(), n, coarse_n, width: ti.template(), cut: ti.template(),
 ):  # fmt: skip
-    """Add the interpolated correction to the red children of coarse cell ``c``."""
-    fine_s = strides_of(fine_n)
-    first = flat(I * 2 - 1, fine_s)
-    hidden = 0
+    """Add the interpolated correction to the red cells of a run."""
+    last = s.n - 1
+    coarse_s = strides_of(coarse_n)
+    P = (I + 1) // 2
+    parent = flat(P, coarse_s)
+    step = coarse_s
+    for a in ti.static(range(s.n)):
+        step[a] = coarse_s[a] * (1 - 2 * (I[a] & 1))
+    if ti.static(width == 1):
+        if I.sum() % 2 == 0:
+            _prolong_cell(
+                c, I, P, s, coarse_s,
+                ti.f32(0.75) * _coarse_rows_at(parent, step, coarse)
+                + ti.f32(0.25) * _coarse_rows_at(parent + step[last], step, coarse),
+                coarse, x, weight, open, plain, n, cut,
+            )  # fmt: skip
+    else:
+        # A run begins at an odd place. The line begins a coarse cell before its parent.
+        line = ti.Matrix.zero(ti.f32, 1, width // 2 + 2)
+        along_run(m // 2 + 2, width, _interpolate_rows, (parent - 1, step, coarse, line))
+        even = I.sum() & 1
+        for k in range((m + 1 - even) // 2):
+            J, Q = I, P
+            J[last] += even + 2 * k
+            Q[last] += k
+            value = ti.f32(0.75) * line[ti.i32(0), ti.i32(k + 1)] + ti.f32(0.25) * line[ti.i32(0), ti.i32(k + 2 * even)]
+            _prolong_cell(c + even + 2 * k, J, Q, s, coarse_s, value, coarse, x, weight, open, plain, n, cut)
+
+
+@ti.func
+def _prolong_cell(
+    c, J, P, s, coarse_s, value, coarse: ti.template(), x: ti.template(), weight: ti.template(), open: ti.template(),
+    plain: ti.template(), n, cut: ti.template(),
+):  # fmt: skip
+    total = value
     if ti.static(cut):
-        hidden = ti.cast(plain[c] == 0, ti.i32)
-    for child in ti.static(range(2**s.n)):
-        if ti.static(_bits(child, s.n) % 2 == s.n % 2):
-            J = I * 2 - 1
-            fine = first
-            inside = 1
-            for a in ti.static(range(s.n)):
-                if ti.static((child >> a) & 1):
-                    J[a] += 1
-                    fine += fine_s[a]
-                    if I[a] * 2 > fine_n[a]:
-                        inside = 0
-            if inside == 1:
-                total = ti.f32(0.0)
-                if hidden == 1:
-                    for corner in range(2**s.n):
-                        P = I
-                        for a in ti.static(range(s.n)):
-                            P[a] += ((corner >> a) & 1) * ti.static(2 * ((child >> a) & 1) - 1)
-                        total += _sight_at(P, J, open, fine_s, cells_of(fine_s, fine_n)) * coarse[flat(P, s)]
-                else:
-                    for corner in ti.static(range(2**s.n)):
-                        neighbour = c
-                        for a in ti.static(range(s.n)):
-                            if ti.static((corner >> a) & 1):
-                                neighbour += s[a] * ti.static(2 * ((child >> a) & 1) - 1)
-                        far = ti.static(_bits(corner, s.n))
-                        total += ti.f32(ti.static(0.25**far * 0.75 ** (s.n - far))) * coarse[neighbour]
-                x[fine] = x[fine] + total * weight[fine]
+        if plain[flat(P, coarse_s)] == 0:
+            total = _hidden_correction(P, J, coarse_s, s, coarse, open, n)
+    x[c] = x[c] + total * weight[c]
 
 
 def _bits(number: int, dim: int) -> int:
@@ -211,8 +310,9 @@ def _bits(number: int, dim: int) -> int:
 
 @kernel_family
 def multigrid_kernels(loops, coupling):
-    IntVector, each_cell, each_of_colour = loops.IntVector, loops.each_cell, loops.each_of_colour
+    IntVector, each_cell = loops.IntVector, loops.each_cell
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
+    each_run, in_turn, width = loops.each_run, loops.in_turn, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -228,49 +328,87 @@ def multigrid_kernels(loops, coupling):
                 each_on_plane(coarse_n, axis, _gather_marks_at, (plain, coarse_n, across, axis))
 
     @ti.kernel
-    def compute_red_residual(
+    def compute_residual(
         x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
         across: IntVector,
     ):  # fmt: skip
-        each_of_colour(n, 0, _red_residual_at, (x, rhs, inv_diag, open, weight, residual, n, cut))
+        each_run(n, width, _weighted_residual_run, (x, rhs, inv_diag, open, weight, residual, n, width, cut))
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
 
     @ti.kernel
-    def compute_first_residual(
-        x: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector, across: IntVector
-    ):
-        each_of_colour(n, 0, _first_residual_at, (x, inv_diag, open, weight, residual, n, cut))
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
+    def start_down(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
+    ):  # fmt: skip
+        """Black, red, black from x = 0 and the residual that they leave, where no axis is periodic."""
+        in_turn(
+            n,
+            (
+                (BLACK, scale_at, (rhs, inv_diag, x)),
+                (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                (RUNS, _weighted_residual_run, (x, rhs, inv_diag, open, weight, residual, n, width, cut)),
+            ),
+            (),
+        )
 
     @ti.kernel
     def restrict(
         residual: Array, open: Array, plain: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32
     ):
-        each_cell(n, _restrict_at, (residual, open, plain, rhs, fine_n, scale, cut))
+        each_run(n, width, _restrict_run, (residual, open, plain, rhs, fine_n, scale, width, cut))
+
+    @ti.func
+    def ascend(
+        coarse: ti.template(), x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), weight: ti.template(),
+        open: ti.template(), plain: ti.template(), n, coarse_n, total: ti.template(),
+    ):  # fmt: skip
+        in_turn(
+            n,
+            (
+                (RUNS, _prolong_run, (coarse, x, weight, open, plain, n, coarse_n, width, cut)),
+                (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
+            ),
+            total,
+        )
+
+    @ti.kernel
+    def finish_up(
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, plain: Array, n: IntVector,
+        coarse_n: IntVector,
+    ):  # fmt: skip
+        """Prolongation, black, red and black, where no axis is periodic."""
+        ascend(coarse, x, rhs, inv_diag, weight, open, plain, n, coarse_n, ())
+
+    @ti.kernel
+    def finish_up_and_sum(
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, plain: Array, n: IntVector,
+        coarse_n: IntVector, partials: Array,
+    ):  # fmt: skip
+        """The same, and rhs · x in ``partials`` as ``in_turn`` leaves it."""
+        ascend(coarse, x, rhs, inv_diag, weight, open, plain, n, coarse_n, (partials, product_at, (rhs, x)))
 
     @ti.kernel
     def prolong(
-        coarse: Array, x: Array, weight: Array, open: Array, plain: Array, n: IntVector, fine_n: IntVector,
+        coarse: Array, x: Array, weight: Array, open: Array, plain: Array, n: IntVector, coarse_n: IntVector,
         across: IntVector, wrap: IntVector,
     ):  # fmt: skip
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_or_clear, (coarse, n, across, axis))
-        # Where an odd axis was rounded down, the last fine cells are children of the coarse ghosts.
-        each_cell_in(n * 0 + 1, (fine_n + 1) // 2 + 1, n, _prolong_at, (coarse, x, weight, open, plain, fine_n, cut))
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(fine_n, axis, wrap_or_clear, (x, fine_n, wrap, axis))
+        for axis in ti.static(range(dim)):
+            each_on_plane(coarse_n, axis, wrap_or_clear, (coarse, coarse_n, across, axis))
+        each_run(n, width, _prolong_run, (coarse, x, weight, open, plain, n, coarse_n, width, cut))
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
 
     return {
         "compute_transfer_weight": compute_transfer_weight,
-        "compute_red_residual": compute_red_residual,
-        "compute_first_residual": compute_first_residual,
+        "compute_residual": compute_residual,
+        "start_down": start_down,
         "restrict": restrict,
+        "finish_up": finish_up,
+        "finish_up_and_sum": finish_up_and_sum,
         "prolong": prolong,
     }
 
@@ -332,7 +470,7 @@ class Multigrid:
 
     Args:
         grid: The finest grid.
-        sweeps: Red-black Gauss-Seidel sweeps on the way down, and the same number on the way up.
+        sweeps: Gauss-Seidel sweeps, red and black, on the way down after black alone, and the same number on the way up.
     """
 
     def __init__(self, grid: Grid, sweeps: int = 1):
@@ -374,54 +512,73 @@ class Multigrid:
             for level in self.levels:
                 level.means.count_unknowns(level.inv_diag, level.n, self._partials, level.sums)
 
-    def record(self, launch, rhs, solution, residual) -> None:
+    @property
+    def sums(self) -> bool:
+        """Whether a cycle ends with a pass that can sum rhs · solution on its way."""
+        level = self.levels[0]
+        return self.sweeps == 1 and len(self.levels) > 1 and not level.coupling.wraps and not self._balances(0)
+
+    def record(self, launch, rhs, solution, residual, partials=None) -> None:
         """Launch ``solution = M rhs``, one V-cycle from zero, by ``launch(kernel, *args)``.
 
         ``launch`` is a graph recorder's, or runs the kernel. ``residual`` is scratch. All three are finest arrays.
+        Given ``partials``, where ``sums``, rhs · solution is left there.
         """
-        self._record_level(launch, 0, rhs, solution, residual)
+        self._record_level(launch, 0, rhs, solution, residual, partials)
 
-    def _record_level(self, launch, depth, rhs, solution, residual):
+    def _balances(self, depth: int) -> bool:
+        # The constant, which no equation holds, grows by the square of the coarsening: it is taken out where that is
+        # cheap, and where the coarsest problem would divide by nothing.
+        return self.singular and depth in (2, len(self.levels) - 1)
+
+    def _record_level(self, launch, depth, rhs, solution, residual, partials=None):
         level = self.levels[depth]
-        relax = level.smoother.relax
+        smoother = level.smoother
         system = (solution, rhs, level.inv_diag, level.open, level.n, level.wrap)
         coarsest = depth + 1 == len(self.levels)
-        sweeps = COARSEST_SWEEPS if coarsest else self.sweeps
-        # The constant, which no equation holds, grows by the square of the coarsening: it is taken out as soon as it is
-        # cheap, and where the coarsest problem would divide by nothing.
-        balanced = self.singular and (coarsest or depth == 1)
+        balanced = self._balances(depth)
         if balanced:
             self._record_balance(launch, level, rhs)
-        launch(level.smoother.first_sweep, *system)
-        for _ in range(sweeps - 1):
-            launch(relax, *system, 0)
-            launch(relax, *system, 1)
-        if not coarsest:
-            self._record_correction(launch, depth, rhs, solution, residual)
-            launch(relax, *system, 1)
-        launch(relax, *system, 0)
-        for _ in range(sweeps - 1):
-            launch(relax, *system, 1)
-            launch(relax, *system, 0)
+        if coarsest:
+            launch(smoother.start, *system)
+            for _ in range(COARSEST_SWEEPS - 1):
+                launch(smoother.sweep, *system)
+        else:
+            coarse = self.levels[depth + 1]
+            self._record_descent(launch, level, coarse, rhs, solution, residual)
+            self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
+            self._record_ascent(launch, level, coarse, rhs, solution, partials)
         if balanced:
             self._record_balance(launch, level, solution)
+
+    def _record_descent(self, launch, level, coarse, rhs, solution, residual):
+        """Sweeps from 0, and the residual that they leave as right-hand side of the coarser level."""
+        smoother, transfer = level.smoother, level.transfer
+        operator = (solution, rhs, level.inv_diag, level.open)
+        if self.sweeps == 1 and not level.coupling.wraps:
+            launch(transfer.start_down, *operator, level.weight, residual, level.n)
+        else:
+            launch(smoother.start, *operator, level.n, level.wrap)
+            for _ in range(self.sweeps - 1):
+                launch(smoother.sweep, *operator, level.n, level.wrap)
+            launch(transfer.compute_residual, *operator, level.weight, residual, level.n, level.across)
+        halved = sum(n > 1 for n in level.grid.shape)
+        launch(transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
 
     def _record_balance(self, launch, level, x):
         launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, level.sums)
 
-    def _record_correction(self, launch, depth, rhs, solution, residual):
-        level, coarse = self.levels[depth], self.levels[depth + 1]
-        transfer, operator = level.transfer, (level.inv_diag, level.open, level.weight, residual, level.n, level.across)
-        if self.sweeps == 1:
-            launch(transfer.compute_first_residual, solution, *operator)
+    def _record_ascent(self, launch, level, coarse, rhs, solution, partials):
+        """What the coarser level has found, and sweeps back."""
+        smoother, transfer = level.smoother, level.transfer
+        reach = (level.weight, level.open, coarse.seen, level.n, coarse.n)
+        system = (solution, rhs, level.inv_diag, level.open, level.n, level.wrap)
+        if level.coupling.wraps:
+            launch(transfer.prolong, coarse.solution, solution, *reach, level.across, level.wrap)
+            launch(smoother.smooth, *system)
+        elif partials is not None:
+            launch(transfer.finish_up_and_sum, coarse.solution, solution, rhs, level.inv_diag, *reach, partials)
         else:
-            launch(transfer.compute_red_residual, solution, rhs, *operator)
-        halved = sum(n > 1 for n in level.grid.shape)
-        launch(
-            level.transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved
-        )
-        self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
-        launch(
-            level.transfer.prolong, coarse.solution, solution, level.weight, level.open, coarse.seen, coarse.n,
-            level.n, level.across, level.wrap,
-        )  # fmt: skip
+            launch(transfer.finish_up, coarse.solution, solution, rhs, level.inv_diag, *reach)
+        for _ in range(self.sweeps - 1):
+            launch(smoother.sweep, *system)

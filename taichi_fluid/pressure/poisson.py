@@ -17,7 +17,18 @@ from typing import NamedTuple
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, add, cells_of, flat, float_vector, int_vector, kernel_family
+from ..kernels import (
+    Array,
+    add,
+    along_run,
+    cell_of_run,
+    cells_of,
+    flat,
+    float_vector,
+    int_vector,
+    kernel_family,
+    write_run,
+)  # fmt: skip
 from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 
@@ -65,16 +76,52 @@ class Coupling(NamedTuple):
 
 
 @ti.func
+def needs_faces(inv):
+    """Whether a cell with this reciprocal diagonal has a neighbour that it sees through a face that is not wholly open.
+
+    The last bit of the mantissa says so. In all other cells a plain sum is right: their neighbours hold 0 or weigh 1.
+    """
+    return ti.bit_cast(inv, ti.i32) & 1
+
+
+@ti.func
+def _with_last_bit(value, bit):
+    return ti.bit_cast((ti.bit_cast(value, ti.i32) & -2) | bit, ti.f32)
+
+
+@ti.func
+def _gather_bit(k, c, inv_diag: ti.template(), bits: ti.template()):
+    bits |= needs_faces(inv_diag[cell_of_run(c, k)])
+
+
+@ti.func
+def write_run_of_operator(
+    c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template(),
+    plain_args: ti.template(), inv_diag: ti.template(), cut: ti.template(),
+):  # fmt: skip
+    """``write_run`` with ``args`` where a cell of the run needs its faces, else with ``plain_args``, which is faster."""
+    if ti.static(cut):
+        bits = 0
+        along_run(m, width, _gather_bit, (c, inv_diag, bits))
+        if bits != 0:
+            write_run(c, I, m, s, out, width, value, args)
+        else:
+            write_run(c, I, m, s, out, width, value, plain_args)
+    else:
+        write_run(c, I, m, s, out, width, value, plain_args)
+
+
+@ti.func
 def neighbour_sum(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, s, n, cut: ti.template()):
     """Sum of the 2·dim neighbours of ``c``, each weighted by how far the face between is open.
 
-    A cell with all faces open, as most are, is known by its diagonal, and its coefficients are not even read.
+    Most cells do not need their coefficients, which are then not even read.
     """
     total = x[c - s[0]] + x[c + s[0]]
     for a in ti.static(range(1, s.n)):
         total += x[c - s[a]] + x[c + s[a]]
     if ti.static(cut):
-        if inv_diag[c] != ti.f32(0.5 / s.n):
+        if needs_faces(inv_diag[c]):
             cells = cells_of(s, n)
             total = ti.f32(0.0)
             for a in ti.static(range(s.n)):
@@ -90,24 +137,23 @@ def apply_at(x: ti.template(), inv_diag: ti.template(), open: ti.template(), c, 
     The sum is taken over differences: ``diagonal · x_c - sum`` would lose a rounding error of the size of x_c in every
     cell, which in f32 is what limits the residual of a large grid.
     """
-    result = ti.f32(0.0)
+    # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
+    neighbours = ti.cast(2 * s.n, ti.f32)
+    walls = ti.f32(0.0)
+    free = ti.f32(1.0) / (neighbours + shift)
     if ti.static(cut):
-        # A value that is held, 0 beyond an open side, is a neighbour like any other; a closed face weighs 0.
-        if inv_diag[c] == ti.f32(0.5 / s.n):
-            result = -difference_sum(x, c, s, n)
-        else:
+        free = _with_last_bit(free, 0)
+    if inv_diag[c] != free:
+        walls = ti.f32(1.0) / inv_diag[c] - shift - neighbours
+        # A whole number but beside solids that stand between two values.
+        whole = ti.floor(walls + ti.f32(0.5))
+        if ti.abs(walls - whole) < ti.f32(1e-3):
+            walls = whole
+    result = (walls + shift) * x[c] - difference_sum(x, c, s, n)
+    if ti.static(cut):
+        if needs_faces(inv_diag[c]):
+            # A value that is held beyond an open side is a neighbour like any other; a closed face weighs 0.
             result = -open_difference_sum(x, open, c, s, n)
-    else:
-        # Beside walls: a neighbour that is not solved for holds 0 and so counted once; it may count for less or more.
-        neighbours = ti.cast(2 * s.n, ti.f32)
-        walls = ti.f32(0.0)
-        if inv_diag[c] != ti.f32(1.0) / (neighbours + shift):
-            walls = ti.f32(1.0) / inv_diag[c] - shift - neighbours
-            # A whole number but beside solids that stand between two values.
-            whole = ti.floor(walls + ti.f32(0.5))
-            if ti.abs(walls - whole) < ti.f32(1e-3):
-                walls = whole
-        result = (walls + shift) * x[c] - difference_sum(x, c, s, n)
     return result
 
 
@@ -144,6 +190,20 @@ def _write_cut_inv_diag(c, I, s, open: ti.template(), inv_diag: ti.template(), n
     inv_diag[c] = ti.f32(0.0)
     if diagonal > 0:
         inv_diag[c] = ti.f32(1.0) / diagonal
+
+
+@ti.func
+def _mark_faces_at(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
+    """Note where ``needs_faces``; no sign changes, which is all that neighbours look at."""
+    cells = cells_of(s, n)
+    bit = 0
+    for a in ti.static(range(s.n)):
+        for side in ti.static(range(2)):
+            face = open[c + a * cells + side * s[a]]
+            if (face > 0 and face < 1) or (face != 1 and inv_diag[c + (2 * side - 1) * s[a]] > 0):
+                bit = 1
+    if inv_diag[c] > 0:
+        inv_diag[c] = _with_last_bit(inv_diag[c], bit)
 
 
 @ti.func
@@ -314,6 +374,10 @@ def setup_kernels(loops, has_held):
         each_cell(n, _write_cut_inv_diag, (open, inv_diag, n))
 
     @ti.kernel
+    def mark_faces(open: Array, inv_diag: Array, n: IntVector):
+        each_cell(n, _mark_faces_at, (open, inv_diag, n))
+
+    @ti.kernel
     def set_ghosts(a: Array, n: IntVector, wrap: IntVector):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
         for axis in ti.static(range(dim)):
@@ -330,6 +394,7 @@ def setup_kernels(loops, has_held):
         "coarsen_open": coarsen_open,
         "compute_inv_diag": compute_inv_diag,
         "compute_cut_inv_diag": compute_cut_inv_diag,
+        "mark_faces": mark_faces,
         "set_ghosts": set_ghosts,
         "Box": Box,
         "Flags": Flags,
@@ -343,6 +408,12 @@ def unknown_value_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
     if inv_diag[c] == 0:
         value = ti.f32(0.0)
     return value
+
+
+@ti.func
+def product_at(c, I, s, a: ti.template(), b: ti.template()):
+    """What a cell adds to the inner product of two arrays."""
+    return a[c] * b[c]
 
 
 @ti.func
@@ -394,7 +465,7 @@ class PoissonLevel:
     """The operator on one grid: its size and ``inv_diag``, which without solids is all that A depends on.
 
     Attributes:
-        inv_diag: Reciprocal diagonal; 0 where nothing is solved for.
+        inv_diag: Reciprocal diagonal; 0 where nothing is solved for. With coefficients its last bit is ``needs_faces``.
         open: How far each lower face is open, 0 to 1; empty until ``set_open`` is called.
         coupling: Which kernels serve this operator.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
@@ -470,6 +541,8 @@ class PoissonLevel:
         """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
+            self.set_ghosts(self.inv_diag, self.wrap)
+            self._kernels.mark_faces(self.open, self.inv_diag, self.n)
         else:
             self.set_ghosts(self.unknown, self.wrap)
             dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)

@@ -5,7 +5,7 @@ a periodic axis is odd, two cells of one colour meet at its seam; they see each 
 """
 
 from .._ti import ti
-from ..kernels import Array, cells_of, kernel_family
+from ..kernels import BLACK, RED, Array, kernel_family
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 from .poisson import neighbour_sum
 
@@ -19,56 +19,93 @@ def relaxed_at(
 
 
 @ti.func
-def _relax_at(
+def relax_at(
     c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
 ):
+    """Satisfy the equation of cell ``c``."""
     x[c] = relaxed_at(x, rhs, inv_diag, open, c, s, n, cut)
 
 
 @ti.func
-def _first_sweep_at(
-    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
-):
-    """Where a red value is rhs · inv_diag, a black one need not wait for its red neighbours."""
-    value = rhs[c]
-    if I.sum() & 1:
-        weigh = 0
-        if ti.static(cut):
-            weigh = ti.cast(inv_diag[c] != ti.f32(0.5 / s.n), ti.i32)
-        for a in ti.static(range(s.n)):
-            for side in ti.static(range(2)):
-                neighbour = c + (2 * side - 1) * s[a]
-                red = rhs[neighbour] * inv_diag[neighbour]
-                if ti.static(cut):
-                    if weigh == 1:
-                        red *= open[c + a * cells_of(s, n) + side * s[a]]
-                value += red
-    x[c] = value * inv_diag[c]
+def scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
+    """What half a sweep makes of 0."""
+    z[c] = r[c] * inv_diag[c]
 
 
 @kernel_family
 def relaxation_kernels(loops, coupling):
     IntVector, each_of_colour, each_on_plane = loops.IntVector, loops.each_of_colour, loops.each_on_plane
-    each_cell, dim = loops.each_cell, loops.dim
+    in_turn, dim = loops.in_turn, loops.dim
     cut, wraps = coupling
 
-    @ti.kernel
-    def relax(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector, colour: ti.i32):
-        each_of_colour(n, colour, _relax_at, (x, rhs, inv_diag, open, n, cut))
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
+    @ti.func
+    def fill_across(x: ti.template(), n, wrap, clear: ti.template()):
+        """Ghosts of periodic axes; ``clear`` sets those of the others to 0."""
+        for axis in ti.static(range(dim)):
+            if ti.static(clear):
+                each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
+            else:
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
+
+    @ti.func
+    def relax_in_turn(
+        x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, wrap,
+        colours: ti.template(),
+    ):  # fmt: skip
+        for colour in ti.static(colours):
+            each_of_colour(n, colour, relax_at, (x, rhs, inv_diag, open, n, cut))
+            fill_across(x, n, wrap, False)
+
+    @ti.func
+    def scale_colour(x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), n, wrap, colour: ti.template()):
+        each_of_colour(n, colour, scale_at, (rhs, inv_diag, x))
+        # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
+        fill_across(x, n, wrap * (1 - n % 2), True)
+
+    @ti.kernel
+    def sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
+        """Red, then black."""
+        if ti.static(wraps):
+            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+        else:
+            in_turn(
+                n,
+                (
+                    (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                    (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                ),
+                (),
+            )
 
     @ti.kernel
     def first_sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
-        """One whole sweep, red then black, from x = 0 and in one pass."""
+        """Red, then black, from x = 0, whatever it holds."""
         if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
-                each_on_plane(n, axis, wrap_or_clear, (rhs, n, wrap * (1 - n % 2), axis))
-        each_cell(n, _first_sweep_at, (x, rhs, inv_diag, open, n, cut))
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
+            scale_colour(x, rhs, inv_diag, n, wrap, RED)
+            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (BLACK,))
+        else:
+            in_turn(n, ((RED, scale_at, (rhs, inv_diag, x)), (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut))), ())
 
-    return {"relax": relax, "first_sweep": first_sweep}
+    @ti.kernel
+    def start(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
+        """Black, red, black, from x = 0, whatever it holds."""
+        if ti.static(wraps):
+            scale_colour(x, rhs, inv_diag, n, wrap, BLACK)
+            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+        else:
+            in_turn(
+                n,
+                (
+                    (BLACK, scale_at, (rhs, inv_diag, x)),
+                    (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                    (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
+                ),
+                (),
+            )
+
+    @ti.kernel
+    def smooth(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
+        """Black, red, black; where no axis is periodic, better in turn with what comes before."""
+        relax_in_turn(x, rhs, inv_diag, open, n, wrap, (BLACK, RED, BLACK))
+
+    return {"sweep": sweep, "first_sweep": first_sweep, "start": start, "smooth": smooth}

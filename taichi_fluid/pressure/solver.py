@@ -19,12 +19,21 @@ import numpy as np
 
 from .._ti import ti
 from ..grid import Grid, Scratch
-from ..kernels import PARTIALS, Array, GraphRecorder, add, kernel_family
+from ..kernels import EVERY, PARTIALS, RUNS, Array, GraphRecorder, add, kernel_family
 from ..operators.ghosts import wrap_if_periodic
 from .multigrid import Multigrid
 from .pockets import Pockets
-from .poisson import PoissonLevel, Sides, apply_at, mean_kernels, neighbour_sum, unknown_value_at
-from .relaxation import relaxation_kernels
+from .poisson import (
+    PoissonLevel,
+    Sides,
+    apply_at,
+    mean_kernels,
+    neighbour_sum,
+    product_at,
+    unknown_value_at,
+    write_run_of_operator,
+)
+from .relaxation import relaxation_kernels, scale_at
 
 # Places of the scalars of the iteration in their small array.
 _RZ, _BETA, _ALPHA, _RR, _TARGET, _LIMIT, _ITERATIONS, _MEAN, _NORM = range(9)
@@ -52,7 +61,7 @@ METHODS = ("multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi")
 """Conjugate gradients with multigrid, V-cycles alone, conjugate gradients with the diagonal, and plain relaxation."""
 
 _SWEEPS = {"multigrid-cg": 1, "multigrid": 2}
-"""Smoothing sweeps per leg: one and conjugate gradients cost less than two; alone, two are worth their price."""
+"""Smoothing sweeps per leg, beside black alone: one and conjugate gradients cost no more than two; alone, two pay."""
 
 _LOOK_EVERY = {"gauss-seidel": 8, "jacobi": 8}
 
@@ -96,6 +105,17 @@ def _residual_at(
 
 
 @ti.func
+def _residual_run(
+    c, I, m, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), r: ti.template(),
+    n, mean, shift, width: ti.template(), cut: ti.template(),
+):  # fmt: skip
+    write_run_of_operator(
+        c, I, m, s, r, width, _residual_at, (x, rhs, inv_diag, open, n, mean, shift, cut),
+        (x, rhs, inv_diag, open, n, mean, shift, False), inv_diag, cut,
+    )  # fmt: skip
+
+
+@ti.func
 def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mean):
     value = rhs[c] - mean
     if inv_diag[c] == 0:
@@ -112,11 +132,6 @@ def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
 @ti.func
 def _square_at(c, I, s, a: ti.template()):
     return a[c] * a[c]
-
-
-@ti.func
-def _product_at(c, I, s, a: ti.template(), b: ti.template()):
-    return a[c] * b[c]
 
 
 @ti.func
@@ -137,6 +152,17 @@ def _product_with_operator_at(
 
 
 @ti.func
+def _product_run(
+    c, I, m, s, d: ti.template(), a_d: ti.template(), inv_diag: ti.template(), open: ti.template(), n,
+    width: ti.template(), cut: ti.template(),
+):  # fmt: skip
+    write_run_of_operator(
+        c, I, m, s, a_d, width, _product_with_operator_at, (d, inv_diag, open, n, cut), (d, inv_diag, open, n, False),
+        inv_diag, cut,
+    )  # fmt: skip
+
+
+@ti.func
 def _advance_at(c, I, s, x: ti.template(), r: ti.template(), d: ti.template(), a_d: ti.template(), alpha):
     x[c] = x[c] + alpha * d[c]
     r[c] = r[c] - alpha * a_d[c]
@@ -152,16 +178,11 @@ def _scale_by_at(c, I, s, x: ti.template(), factor):
     x[c] = factor * x[c]
 
 
-@ti.func
-def _scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
-    z[c] = r[c] * inv_diag[c]
-
-
 @kernel_family
 def solver_kernels(loops, coupling):
     IntVector, each_cell, each_on_plane = loops.IntVector, loops.each_cell, loops.each_on_plane
     reduce_cells, reduced, dim = loops.reduce_cells, loops.reduced, loops.dim
-    write_cells = loops.write_cells
+    in_turn, total_of, width = loops.in_turn, loops.total_of, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -173,10 +194,9 @@ def solver_kernels(loops, coupling):
 
         ``removed`` is the square, L2, of what has been taken out of the right-hand side before.
         """
-        each_cell(n, _keep_unknowns_at, (x, inv_diag))
-        reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (rhs, inv_diag))
+        in_turn(n, ((EVERY, _keep_unknowns_at, (x, inv_diag)),), (partials, unknown_value_at, (rhs, inv_diag)))
         for _ in range(1):
-            scalars[_MEAN] = reduced(partials, ti.f32(0.0), add) * inv_count
+            scalars[_MEAN] = total_of(n, partials) * inv_count
         reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
         for _ in range(1):
             square, wanted = reduced(partials, ti.f32(0.0), add), tolerance * tolerance
@@ -199,17 +219,62 @@ def solver_kernels(loops, coupling):
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
-        write_cells(n, r, _residual_at, (x, rhs, inv_diag, open, n, scalars[_MEAN], shift, cut))
-        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (r,))
+        in_turn(
+            n,
+            ((RUNS, _residual_run, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, width, cut)),),
+            (partials, _square_at, (r,)),
+        )
         for _ in range(1):
-            square = reduced(partials, ti.f32(0.0), add)
+            square = total_of(n, partials)
             scalars[_RR] = square
             scalars[_RZ] = ti.f32(0.0)
             scalars[_LIMIT] = ti.max(scalars[_TARGET], ti.f32(_CYCLE) * square)
 
     @ti.kernel
     def precondition_by_diagonal(r: Array, inv_diag: Array, z: Array, n: IntVector):
-        each_cell(n, _scale_at, (r, inv_diag, z))
+        each_cell(n, scale_at, (r, inv_diag, z))
+
+    @ti.func
+    def follow(
+        x: ti.template(), r: ti.template(), z: ti.template(), d: ti.template(), a_d: ti.template(),
+        inv_diag: ti.template(), open: ti.template(), n, wrap, partials: ti.template(), scalars: ti.template(),
+        summed: ti.template(),
+    ):  # fmt: skip
+        for _ in range(1):
+            rz = total_of(n, partials) if ti.static(summed) else reduced(partials, ti.f32(0.0), add)
+            before, beta = scalars[_RZ], ti.f32(0.0)
+            if before > 0:
+                beta = rz / before
+            scalars[_BETA] = beta
+            scalars[_RZ] = rz
+        if ti.static(wraps):
+            each_cell(n, _direction_at, (z, d, scalars[_BETA]))
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
+            in_turn(
+                n,
+                ((RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),),
+                (partials, product_at, (d, a_d)),
+            )
+        else:
+            in_turn(
+                n,
+                (
+                    (EVERY, _direction_at, (z, d, scalars[_BETA])),
+                    (RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),
+                ),
+                (partials, product_at, (d, a_d)),
+            )
+        for _ in range(1):
+            curvature = total_of(n, partials)
+            alpha = ti.f32(0.0)
+            if scalars[_RR] > scalars[_LIMIT] and curvature > 0:
+                alpha = scalars[_RZ] / curvature
+                scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
+            scalars[_ALPHA] = alpha
+        in_turn(n, ((EVERY, _advance_at, (x, r, d, a_d, scalars[_ALPHA])),), (partials, _square_at, (r,)))
+        for _ in range(1):
+            scalars[_RR] = total_of(n, partials)
 
     @ti.kernel
     def iterate(
@@ -217,32 +282,16 @@ def solver_kernels(loops, coupling):
         wrap: IntVector, partials: Array, scalars: Array,
     ):  # fmt: skip
         """One iteration, given z = M r."""
-        reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (r, z))
-        for _ in range(1):
-            rz, before = reduced(partials, ti.f32(0.0), add), scalars[_RZ]
-            beta = ti.f32(0.0)
-            if before > 0:
-                beta = rz / before
-            scalars[_BETA] = beta
-            scalars[_RZ] = rz
-        each_cell(n, _direction_at, (z, d, scalars[_BETA]))
-        if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
-        # Loops that write and loops that sum are kept apart: together they take longer than one after the other.
-        write_cells(n, a_d, _product_with_operator_at, (d, inv_diag, open, n, cut))
-        reduce_cells(n, partials, ti.f32(0.0), add, _product_at, (d, a_d))
-        for _ in range(1):
-            curvature = reduced(partials, ti.f32(0.0), add)
-            alpha = ti.f32(0.0)
-            if scalars[_RR] > scalars[_LIMIT] and curvature > 0:
-                alpha = scalars[_RZ] / curvature
-                scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
-            scalars[_ALPHA] = alpha
-        each_cell(n, _advance_at, (x, r, d, a_d, scalars[_ALPHA]))
-        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (r,))
-        for _ in range(1):
-            scalars[_RR] = reduced(partials, ti.f32(0.0), add)
+        reduce_cells(n, partials, ti.f32(0.0), add, product_at, (r, z))
+        follow(x, r, z, d, a_d, inv_diag, open, n, wrap, partials, scalars, False)
+
+    @ti.kernel
+    def iterate_summed(
+        x: Array, r: Array, z: Array, d: Array, a_d: Array, inv_diag: Array, open: Array, n: IntVector,
+        wrap: IntVector, partials: Array, scalars: Array,
+    ):  # fmt: skip
+        """One iteration, given z = M r and, in ``partials`` as ``in_turn`` leaves it, r · z."""
+        follow(x, r, z, d, a_d, inv_diag, open, n, wrap, partials, scalars, True)
 
     @ti.kernel
     def scale(x: Array, n: IntVector, factor: ti.f32):
@@ -259,6 +308,7 @@ def solver_kernels(loops, coupling):
         "true_residual": true_residual,
         "precondition_by_diagonal": precondition_by_diagonal,
         "iterate": iterate,
+        "iterate_summed": iterate_summed,
     }
 
 
@@ -289,7 +339,7 @@ class EllipticSolver:
         self._accelerated = method in ("multigrid-cg", "cg")
         self._searches = self._accelerated or method == "multigrid"
         self._r = grid.array()
-        self._partials = ti.ndarray(ti.f32, PARTIALS)
+        self._partials = ti.ndarray(ti.f32, max(PARTIALS, grid.shape[0]))
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
         self._sums = ti.ndarray(ti.f32, 2)
@@ -392,11 +442,11 @@ class EllipticSolver:
         """How many separate regions are solved for, as far as anybody looked: without solids there is one."""
         return self._pockets.count if self._pockets.count else int(self._count > 0)
 
-    def _record_correction(self, launch, r, z) -> None:
-        """``z = M r``."""
+    def _record_correction(self, launch, r, z, partials=None) -> None:
+        """``z = M r``; ``partials`` as for ``Multigrid.record``."""
         level = self.level
         if self.multigrid:
-            self.multigrid.record(launch, r, z, self._a_d)
+            self.multigrid.record(launch, r, z, self._a_d, partials)
         elif self.method == "gauss-seidel":
             sweep = relaxation_kernels(self.grid.loops, level.coupling).first_sweep
             launch(sweep, z, r, level.inv_diag, level.open, self.n, level.wrap)
@@ -419,12 +469,14 @@ class EllipticSolver:
         if id(out) not in self._replay:
             recorder = GraphRecorder(self.grid.dim)
             launch, level = recorder.launch, self.level
-            self._record_correction(launch, self._r, self._z)
+            summed = self.multigrid is not None and self.multigrid.sums and not self._several
+            self._record_correction(launch, self._r, self._z, self._partials if summed else None)
             if self._several:
                 self._pockets.launch_remove_means(launch, self._z)
             if self._searches:
+                iterate = self._kernels.iterate_summed if summed else self._kernels.iterate
                 launch(
-                    self._kernels.iterate, out, self._r, self._z, self._d, self._a_d, level.inv_diag, level.open,
+                    iterate, out, self._r, self._z, self._d, self._a_d, level.inv_diag, level.open,
                     self.n, level.wrap, self._partials, self._scalars,
                 )  # fmt: skip
             else:
@@ -448,7 +500,7 @@ class EllipticSolver:
 
         Args:
             rhs: Right-hand side, an array over the grid.
-            out: First guess and result; set to 0 where it is not solved for.
+            out: First guess and result; set to 0 where it is not solved for. Its ghosts are 0, or wrapped.
             tolerance: Relative residual to reach; 0 makes exactly ``max_iterations``, unless f32 stalls before.
             max_iterations: Iterations, V-cycles or sweeps after which to give up.
             look_every: Iterations between two looks of the host at the residual; left out, 1 on a CPU and 2 on a GPU,
@@ -499,10 +551,9 @@ class EllipticSolver:
             rhs, _, mean = self._balance(rhs)
         inv_count = 1.0 / self._count if self._singular and self._count else 0.0
         self._kernels.start(out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, 0.0, 0.0)
-        relax = relaxation_kernels(self.grid.loops, level.coupling).relax
+        sweep = relaxation_kernels(self.grid.loops, level.coupling).sweep
         for _ in range(sweeps):
-            for colour in (0, 1):
-                relax(out, rhs, level.inv_diag, level.open, self.n, level.wrap, colour)
+            sweep(out, rhs, level.inv_diag, level.open, self.n, level.wrap)
         seen = self._true_residual(rhs, out)
         if result := self._nothing_to_solve(seen, out):
             result = result._replace(iterations=sweeps)
@@ -614,10 +665,10 @@ class EllipticSolver:
         while seen[_RR] > seen[_LIMIT] and iterations < seen[_ITERATIONS] < max_iterations:
             iterations = seen[_ITERATIONS]
             for _ in range(min(look_every, max_iterations - int(iterations))):
+                if made and made % _BALANCE_EVERY == 0:
+                    self._record_mean_removal(_call, self._r)
                 replay()
                 made += 1
-                if made % _BALANCE_EVERY == 0:
-                    self._record_mean_removal(_call, self._r)
             seen = self._look()
 
     def _look(self) -> np.ndarray:
