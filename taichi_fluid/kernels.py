@@ -196,6 +196,7 @@ def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
 def write_run(
     c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()
 ):  # fmt: skip
+    """``write_cells`` for one run, which has at most ``width`` cells."""
     values = ti.Matrix.zero(ti.f32, 1, width)
     along_run(m, width, _value_of_run, (c, I, s, values, value, args))
     along_run(m, width, put_run, (out, c, values, 0))
