@@ -183,9 +183,9 @@ def _gather_rows(k, c, s, last_step, last_weight, residual: ti.template(), rows:
 @ti.func
 def _restrict_cell(k, c, I, rows: ti.template(), residual: ti.template(), open: ti.template(), plain: ti.template(),
                    rhs: ti.template(), n, scale, cut: ti.template()):  # fmt: skip
-    first = ti.i32(2 * k)
-    near = rows[ti.i32(1), first + 1] + rows[ti.i32(0), first + 2]
-    total = ti.f32(0.75) * near + ti.f32(0.25) * (rows[ti.i32(0), first] + rows[ti.i32(1), first + 3])
+    near = rows[ti.i32(1), ti.i32(2 * k + 1)] + rows[ti.i32(0), ti.i32(2 * k + 2)]
+    far = rows[ti.i32(0), ti.i32(2 * k)] + rows[ti.i32(1), ti.i32(2 * k + 3)]
+    total = ti.f32(0.75) * near + ti.f32(0.25) * far
     if ti.static(cut):
         if plain[c + k] == 0:
             J = I
@@ -207,7 +207,8 @@ def _restrict_run(
             last_step[a] = fine_s[a]
             last_weight[a] = ti.f32(0.0)
     rows = ti.Matrix.zero(ti.f32, 2, 2 * width + 2)
-    base, last = flat(I * 2 - 2, fine_s), s.n - 1
+    base = flat(I * 2 - 2, fine_s)
+    last = ti.static(s.n - 1)
     # Where an odd axis was rounded up, the last places are outside.
     places = ti.min(2 * m + 2, n[last] + 4 - 2 * I[last])
     if ti.static(width == 1):
@@ -264,7 +265,7 @@ def _prolong_run(
     plain: ti.template(), n, coarse_n, width: ti.template(), cut: ti.template(),
 ):  # fmt: skip
     """Add the interpolated correction to the red cells of a run."""
-    last = s.n - 1
+    last = ti.static(s.n - 1)
     coarse_s = strides_of(coarse_n)
     P = (I + 1) // 2
     parent = flat(P, coarse_s)

@@ -81,12 +81,12 @@ def needs_faces(inv):
 
     The last bit of the mantissa says so. In all other cells a plain sum is right: their neighbours hold 0 or weigh 1.
     """
-    return ti.bit_cast(inv, ti.i32) & 1
+    return ti.bit_cast(inv, ti.i32) & ti.i32(1)
 
 
 @ti.func
 def _with_last_bit(value, bit):
-    return ti.bit_cast((ti.bit_cast(value, ti.i32) & -2) | bit, ti.f32)
+    return ti.bit_cast((ti.bit_cast(value, ti.i32) & ti.i32(-2)) | ti.i32(bit), ti.f32)
 
 
 @ti.func
