@@ -515,17 +515,10 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         partials[i - 1] = ti.cast(along_rows, ti.f32)
 
     @ti.func
-    def last_pass_on_plane(i, n, one: ti.template(), total: ti.template()):
-        pass_on_plane(i, n, *one)
-        if ti.static(len(total) > 0):
-            sum_of_plane(i, n, *total)
-
-    @ti.func
     def nth_pass_on_plane(i, n, p: ti.template(), passes: ti.template(), total: ti.template()):
-        if ti.static(p + 1 == len(passes)):
-            last_pass_on_plane(i, n, passes[p], total)
-        else:
-            pass_on_plane(i, n, *passes[p])
+        pass_on_plane(i, n, *passes[p])
+        if ti.static(p + 1 == len(passes) and len(total) > 0):
+            sum_of_plane(i, n, *total)
 
     @ti.func
     def pipeline(begin, end, n, passes: ti.template(), total: ti.template()):

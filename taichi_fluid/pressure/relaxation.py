@@ -48,10 +48,11 @@ def relaxation_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
 
     @ti.func
-    def relax_in_turn(
+    def relax_colours(
         x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, wrap,
         colours: ti.template(),
     ):  # fmt: skip
+        """Half sweeps one after the other, each with the ghosts of periodic axes filled behind it."""
         for colour in ti.static(colours):
             each_of_colour(n, colour, relax_at, (x, rhs, inv_diag, open, n, cut))
             fill_across(x, n, wrap, False)
@@ -66,7 +67,7 @@ def relaxation_kernels(loops, coupling):
     def sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Red, then black."""
         if ti.static(wraps):
-            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+            relax_colours(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
         else:
             in_turn(
                 n,
@@ -82,7 +83,7 @@ def relaxation_kernels(loops, coupling):
         """Red, then black, from x = 0, whatever it holds."""
         if ti.static(wraps):
             scale_colour(x, rhs, inv_diag, n, wrap, RED)
-            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (BLACK,))
+            relax_colours(x, rhs, inv_diag, open, n, wrap, (BLACK,))
         else:
             in_turn(n, ((RED, scale_at, (rhs, inv_diag, x)), (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut))), ())
 
@@ -91,7 +92,7 @@ def relaxation_kernels(loops, coupling):
         """Black, red, black, from x = 0, whatever it holds."""
         if ti.static(wraps):
             scale_colour(x, rhs, inv_diag, n, wrap, BLACK)
-            relax_in_turn(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+            relax_colours(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
         else:
             in_turn(
                 n,
@@ -106,6 +107,6 @@ def relaxation_kernels(loops, coupling):
     @ti.kernel
     def smooth(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Black, red, black; where no axis is periodic, better in turn with what comes before."""
-        relax_in_turn(x, rhs, inv_diag, open, n, wrap, (BLACK, RED, BLACK))
+        relax_colours(x, rhs, inv_diag, open, n, wrap, (BLACK, RED, BLACK))
 
     return {"sweep": sweep, "first_sweep": first_sweep, "start": start, "smooth": smooth}
