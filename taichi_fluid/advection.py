@@ -23,6 +23,7 @@ from .kernels import (
     put_run,
     strides_of,
 )
+from .operators.ghosts import wrap_pair
 from .operators.interpolation import face_velocity_at, inside_box
 from .operators.placement import Placement
 from .operators.runs import (
@@ -69,10 +70,9 @@ class Course(NamedTuple):
 
     Attributes:
         trace: How many stages.
-        faces: Whether paths begin at the faces of a velocity component, or at cell centres.
+        faces: Whether paths begin at the faces of the velocity components, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
-        passage: Whether they may leave the box.
         on: Where the velocity lies.
     """
 
@@ -80,19 +80,45 @@ class Course(NamedTuple):
     faces: bool
     wraps: bool
     solids: bool
-    passage: bool
     on: Placement
 
 
+class Cargo(NamedTuple):
+    """What carrying a quantity along paths depends on.
+
+    Attributes:
+        faces: Whether it is a velocity component on its faces, or lies at cell centres.
+        wraps: Whether an axis is periodic.
+        solids: Whether paths may end at solids.
+        passage: Whether they may leave the box.
+        beside: Whether only cells count that are seen from a departure point, no solid being between.
+    """
+
+    faces: bool
+    wraps: bool
+    solids: bool
+    passage: bool
+    beside: bool
+
+
 @ti.func
-def _wrapped(q, period, course: ti.template()):
-    """``q`` moved by whole periods into the box, along axes that have one."""
+def _wrapped(q, lower, period, wraps: ti.template()):
+    """``q`` moved by whole periods into the box, which begins at ``lower``, along axes that have one."""
     p = q
-    if ti.static(course.wraps):
+    if ti.static(wraps):
         for axis in ti.static(range(q.n)):
             if period[axis] > 0:
-                p[axis] -= period[axis] * ti.floor((q[axis] - ti.f32(0.5)) / period[axis])
+                p[axis] -= period[axis] * ti.floor((q[axis] - lower[axis]) / period[axis])
     return p
+
+
+@ti.func
+def _along_axis(v, axis):
+    """The component of ``v`` along an axis that is known only as the program runs."""
+    own = v[0]
+    for d in ti.static(range(1, v.n)):
+        own = ti.select(d == axis, v[d], own)
+    return own
 
 
 @ti.func
@@ -113,43 +139,71 @@ def _begin_path(
 
 @ti.func
 def _point_on_way(
-    k, begin: ti.template(), velocity: ti.template(), step, points: ti.template(), n, period, course: ti.template()
-):
+    k, begin: ti.template(), velocity: ti.template(), step, points: ti.template(), n, period, course: ti.template(),
+    own: ti.template(), axis,
+):  # fmt: skip
+    """Where a path has come to, in the index space of the centres, or in that of the faces along ``axis`` as ``own``."""
     q = column(begin, k) + step * column(velocity, k)
-    set_column(points, k, inside_box(_wrapped(q, period, course), n))
+    p = inside_box(_wrapped(q, ti.Vector([ti.f32(0.5)] * n.n), period, course.wraps), n)
+    if ti.static(own):
+        for d in ti.static(range(n.n)):
+            p[d] += ti.select(d == axis, ti.f32(0.5), ti.f32(0.0))
+    set_column(points, k, p)
 
 
 @ti.func
-def _combine_stages(k, first: ti.template(), second: ti.template(), third: ti.template(), mean: ti.template()):
+def _combine_stages(
+    k, first: ti.template(), second: ti.template(), mean: ti.template(), own: ti.template(), axis
+):  # fmt: skip
+    """The mean of three stages, the third of which is in ``mean``."""
     weighted = ti.f32(2.0 / 9.0) * column(first, k) + ti.f32(3.0 / 9.0) * column(second, k)
-    set_column(mean, k, weighted + ti.f32(4.0 / 9.0) * column(third, k))
+    if ti.static(own):
+        mean[ti.i32(0), k] = _along_axis(weighted, axis) + ti.f32(4.0 / 9.0) * mean[ti.i32(0), k]
+    else:
+        set_column(mean, k, weighted + ti.f32(4.0 / 9.0) * column(mean, k))
 
 
 @ti.func
-def _copy_column(k, a: ti.template(), b: ti.template()):
-    set_column(b, k, column(a, k))
+def _take_first_stage(k, first: ti.template(), mean: ti.template(), own: ti.template(), axis):
+    if ti.static(own):
+        mean[ti.i32(0), k] = _along_axis(column(first, k), axis)
+    else:
+        set_column(mean, k, column(first, k))
+
+
+@ti.func
+def _sample_stage(
+    m, u: ti.template(), points: ti.template(), out: ti.template(), n, course: ti.template(), own: ti.template(), axis,
+    width: ti.template(),
+):  # fmt: skip
+    if ti.static(own):
+        sample_run(m, u, axis * cells_of(strides_of(n), n), points, out, n, width)
+    else:
+        sample_velocity_of_run(m, u, points, out, n, ti.static(not course.on.collocated), width)
 
 
 @ti.func
 def _find_mean_velocity(
     m, u: ti.template(), begin: ti.template(), first: ti.template(), step, mean: ti.template(), n, period,
-    course: ti.template(), width: ti.template(),
+    course: ti.template(), own: ti.template(), axis, width: ti.template(),
 ):  # fmt: skip
-    """Mean velocity of the ways of a run from ``begin``, where the velocity is ``first``, for ``step`` = ±dt / dx."""
+    """Mean velocity of the ways of a run from ``begin``, where the velocity is ``first``, for ``step`` = ±dt / dx.
+
+    ``own`` asks for nothing but its component along ``axis``, in the first line of ``mean``.
+    """
     points = ti.Matrix.zero(ti.f32, n.n, width)
-    staggered = ti.static(not course.on.collocated)
     if ti.static(course.trace == Trace.EULER):
-        along_run(m, width, _copy_column, (first, mean))
+        along_run(m, width, _take_first_stage, (first, mean, own, axis))
     elif ti.static(course.trace == Trace.RK2):
-        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course))
-        sample_velocity_of_run(m, u, points, mean, n, staggered, width)
+        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course, own, axis))
+        _sample_stage(m, u, points, mean, n, course, own, axis, width)
     else:
-        second, third = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course))
-        sample_velocity_of_run(m, u, points, second, n, staggered, width)
-        along_run(m, width, _point_on_way, (begin, second, ti.f32(0.75) * step, points, n, period, course))
-        sample_velocity_of_run(m, u, points, third, n, staggered, width)
-        along_run(m, width, _combine_stages, (first, second, third, mean))
+        second = ti.Matrix.zero(ti.f32, n.n, width)
+        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course, False, axis))
+        _sample_stage(m, u, points, second, n, course, False, axis, width)
+        along_run(m, width, _point_on_way, (begin, second, ti.f32(0.75) * step, points, n, period, course, own, axis))
+        _sample_stage(m, u, points, mean, n, course, own, axis, width)
+        along_run(m, width, _combine_stages, (first, second, mean, own, axis))
 
 
 @ti.func
@@ -205,62 +259,47 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
 
 
 @ti.func
-def _end_way_back(
-    k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, lower,
-    upper, period, step, course: ti.template(), backward: ti.template(), free: ti.template(),
+def _end_way(
+    k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, period, step,
+    course: ti.template(), ahead: ti.template(), free: ti.template(), displacement: ti.template(),
 ):  # fmt: skip
-    """Displacement to the departure point, kept inside the box, and how much of the way there is free of solids."""
-    q = column(begin, k)
-    end = q - step * column(mean, k)
-    if ti.static(course.solids):
-        free[k] = _before_solids(q, end, open, distance, inv_dx, n, period, course)
-        end = q + free[k] * (end - q)
-    set_column(backward, k, at_most(at_least(_wrapped(end, period, course), lower), upper) - q)
+    """Displacement to where a path ends, at the latest at a solid; ``free`` is how much of the way there leads.
 
-
-@ti.func
-def _end_way_ahead(
-    k, begin: ti.template(), mean: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, n, period,
-    step, course: ti.template(), forward: ti.template(), free: ti.template(),
-):  # fmt: skip
-    """Displacement to the arrival point: the value that arrives stays inside the box, what lies beyond is not carried back.
-
-    A path that ends at a solid, ``free`` being less than 1 on the way back, or has left through a side, is not traced
-    back again: its arrival says so.
+    What went back as far as a solid does not come from further on, and what goes ``ahead`` as far as one does not come
+    back: ``_NO_WAY_BACK`` says so.
     """
     q = column(begin, k)
-    end = q + step * column(mean, k)
-    ahead = _wrapped(end, period, course)
-    inside = inside_box(ahead, n)
-    arrival = inside - q
+    way = step * column(mean, k)
     if ti.static(course.solids):
-        if ti.min(free[k], _before_solids(q, end, open, distance, inv_dx, n, period, course)) < 1:
-            arrival[0] = ti.f32(_NO_WAY_BACK)
-    if ti.static(course.passage):
-        if (inside - ahead).norm_sqr() > 0:
-            arrival[0] = ti.f32(_NO_WAY_BACK)
-    set_column(forward, k, arrival)
+        part = _before_solids(q, q + way, open, distance, inv_dx, n, period, course)
+        if ti.static(ahead):
+            if ti.min(free[k], part) < 1:
+                way.fill(ti.f32(_NO_WAY_BACK))
+        else:
+            free[k] = part
+            way *= part
+    set_column(displacement, k, way)
 
 
 @ti.func
 def _find_ways(
-    m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, n, lower, upper, period, step,
+    m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, n, period, step,
     backward: ti.template(), forward: ti.template(), ahead: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """The displacements of a run of values: ``backward``, and where ``ahead`` is asked for ``forward``."""
     begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     mean, free = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
     along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
-    _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, width)
+    _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, False, axis, width)
     along_run(
-        m, width, _end_way_back,
-        (begin, mean, open, distance, inv_dx, n, lower, upper, period, step, course, backward, free),
+        m, width, _end_way,
+        (begin, mean, open, distance, inv_dx, n, period, -step, course, False, free, backward),
     )  # fmt: skip
     if ti.static(ahead):
-        _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, width)
+        _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, False, axis, width)
         along_run(
-            m, width, _end_way_ahead,
-            (begin, mean, open, distance, inv_dx, n, period, step, course, forward, free),
+            m, width, _end_way,
+            (begin, mean, open, distance, inv_dx, n, period, step, course, True, free, forward),
         )  # fmt: skip
 
 
@@ -278,82 +317,97 @@ def _put_within(k, out: ti.template(), c, found: ti.template()):
 
 
 @ti.func
+def _put_own(k, a: ti.template(), c, axis, columns: ti.template(), n):
+    """Write the displacement along ``axis``."""
+    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = _along_axis(column(columns, k), axis)
+
+
+@ti.func
+def _put_own_way(k, a: ti.template(), c, axis, step, mean: ti.template(), n):
+    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = step * mean[ti.i32(0), k]
+
+
+@ti.func
+def _write_own_ways(
+    m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    arrival: ti.template(), n, period, step, ahead: ti.template(), course: ti.template(), width: ti.template(),
+):  # fmt: skip
+    """Of the ways that begin at the faces along ``axis`` the displacements along it: all that anybody reads there."""
+    if ti.static(course.solids):
+        backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+        _find_ways(m, c, I, u, axis, open, distance, inv_dx, n, period, step, backward, forward, ahead, course, width)
+        along_run(m, width, _put_own, (departure, c, axis, backward, n))
+        if ti.static(ahead):
+            along_run(m, width, _put_own, (arrival, c, axis, forward, n))
+    else:
+        begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+        mean = ti.Matrix.zero(ti.f32, 1, width)
+        along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
+        _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, True, axis, width)
+        along_run(m, width, _put_own_way, (departure, c, axis, -step, mean, n))
+        if ti.static(ahead):
+            _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, True, axis, width)
+            along_run(m, width, _put_own_way, (arrival, c, axis, step, mean, n))
+
+
+@ti.func
 def _write_ways(
-    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, lower, upper, period, step, ahead: ti.template(), course: ti.template(),
-    width: ti.template(),
+    c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    arrival: ti.template(), n, period, step, ahead: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-    _find_ways(
-        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, ahead, course, width
-    )  # fmt: skip
-    along_run(m, width, _put_columns, (departure, c, backward, n))
-    if ti.static(ahead):
-        along_run(m, width, _put_columns, (arrival, c, forward, n))
+    if ti.static(course.faces):
+        for axis in range(n.n):
+            _write_own_ways(
+                m, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, ahead, course, width
+            )  # fmt: skip
+    else:
+        backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+        _find_ways(m, c, I, u, 0, open, distance, inv_dx, n, period, step, backward, forward, ahead, course, width)
+        along_run(m, width, _put_columns, (departure, c, backward, n))
+        if ti.static(ahead):
+            along_run(m, width, _put_columns, (arrival, c, forward, n))
 
 
 @ti.func
-def _move(k, I, displacement: ti.template(), points: ti.template()):
-    """The index-space points that lie the displacements away from the cells of a run."""
-    J = I
-    J[I.n - 1] += k
-    set_column(points, k, ti.cast(J, ti.f32) + column(displacement, k))
+def _end_paths_at(
+    c, I, s, paths: ti.template(), u: ti.template(), n, period, step, axis: ti.template(), component: ti.template()
+):
+    """What the mean of four of the displacements along ``component`` reads beyond those that begin in the box."""
+    lower = component * cells_of(s, n) + c
+    upper = lower + (n[axis] + 1) * s[axis]
+    if period[axis] > 0:
+        wrap_pair(paths, lower, s, n, axis)
+    elif ti.static(axis == component):
+        paths[upper] = step * u[upper]
+    else:
+        paths[lower] = paths[lower + s[axis]]
 
 
 @ti.func
-def _carry_component_of_run(
-    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, out: ti.template(), n, lower,
-    upper, period, step, course: ti.template(), width: ti.template(),
+def _move_along(
+    k, c, I, paths: ti.template(), axis, points: ti.template(), known: ti.template(), n, lower, upper, period,
+    cargo: ti.template(),
 ):  # fmt: skip
-    """Trace and carry at once: what one component of a velocity needs its paths for is itself alone."""
-    ways, points = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-    found = ti.Matrix.zero(ti.f32, 3, width)
-    _find_ways(
-        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, ways, ways, False, course, width
-    )
-    along_run(m, width, _move, (I, ways, points))
-    offset = axis * cells_of(s, n)
-    sample_run_with_limits(m, u, offset, points, found, n, width)
-    along_run(m, width, _put_within, (out, offset + c, found))
-
-
-@ti.func
-def _put_prediction(
-    m, c, found: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
-    width: ti.template(),
-):  # fmt: skip
-    """Write what is predicted for a run, and the limits that its correction will be kept in."""
-    along_run(m, width, put_run, (predicted, c, found, VALUE))
-    along_run(m, width, put_run, (least, c, found, LEAST))
-    along_run(m, width, put_run, (most, c, found, MOST))
-
-
-@ti.func
-def _predict_component_of_run(
-    c, I, m, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, arrival: ti.template(),
-    predicted: ti.template(), least: ti.template(), most: ti.template(), n, lower, upper, period, step,
-    course: ti.template(), width: ti.template(),
-):  # fmt: skip
-    backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-    found = ti.Matrix.zero(ti.f32, 3, width)
-    _find_ways(
-        m, c, I, u, axis, open, distance, inv_dx, n, lower, upper, period, step, backward, forward, True, course, width
-    )  # fmt: skip
-    along_run(m, width, _put_columns, (arrival, c, forward, n))
-    along_run(m, width, _move, (I, backward, forward))
-    sample_run_with_limits(m, u, axis * cells_of(s, n), forward, found, n, width)
-    _put_prediction(m, c, found, predicted, least, most, width)
-
-
-@ti.func
-def _move_along(k, c, I, displacement: ti.template(), points: ti.template(), n):
-    """The same with displacements from an array."""
-    cells = cells_of(strides_of(n), n)
-    q = ti.cast(I, ti.f32)
+    """Where the paths of a run end, in the index space of what is carried; ``known`` is 1 where something lies there."""
+    q, way = ti.cast(I, ti.f32), ti.cast(I, ti.f32)
     q[n.n - 1] += ti.cast(k, ti.f32)
-    for d in ti.static(range(n.n)):
-        q[d] += displacement[cell_of_run(c, k) + d * cells]
-    set_column(points, k, q)
+    if ti.static(cargo.faces):
+        way = face_velocity_at(paths, cell_of_run(c, k), axis, n)
+    else:
+        cells = cells_of(strides_of(n), n)
+        for d in ti.static(range(n.n)):
+            way[d] = paths[cell_of_run(c, k) + d * cells]
+    end = _wrapped(q + way, lower, period, cargo.wraps)
+    inside = at_most(at_least(end, lower), upper)
+    if ti.static(cargo.passage or cargo.solids):
+        there = ti.f32(1.0)
+        for d in ti.static(range(n.n)):
+            if ti.static(cargo.passage):
+                there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
+            if ti.static(cargo.solids):
+                there = ti.select(way[d] < ti.f32(_NO_WAY_BACK / 8), there, ti.f32(0.0))
+        known[k] = there
+    set_column(points, k, inside)
 
 
 @ti.func
@@ -395,147 +449,144 @@ def _look_beside(
 
 @ti.func
 def _sample_departures(
-    m, c, I, a: ti.template(), departure: ti.template(), found: ti.template(), n, offset, open: ti.template(),
-    distance: ti.template(), inv_dx, beside: ti.template(), width: ti.template(),
+    m, c, I, a: ti.template(), departure: ti.template(), axis, found: ti.template(), n, offset, lower, upper, period,
+    open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """What lies at the departure points of a run, with its limits."""
-    points = ti.Matrix.zero(ti.f32, n.n, width)
-    along_run(m, width, _move_along, (c, I, departure, points, n))
+    points, known = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
+    along_run(m, width, _move_along, (c, I, departure, axis, points, known, n, lower, upper, period, cargo))
     sample_run_with_limits(m, a, offset, points, found, n, width)
-    if ti.static(beside):
+    if ti.static(cargo.beside):
         along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
 
 
 @ti.func
 def _semi_lagrangian_of_run(
-    c, I, m, s, a: ti.template(), departure: ti.template(), out: ti.template(), n, offset, open: ti.template(),
-    distance: ti.template(), inv_dx, beside: ti.template(), width: ti.template(),
+    c, I, m, s, a: ti.template(), departure: ti.template(), axis, out: ti.template(), n, offset, lower, upper, period,
+    open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
     found = ti.Matrix.zero(ti.f32, 3, width)
-    _sample_departures(m, c, I, a, departure, found, n, offset, open, distance, inv_dx, beside, width)
+    _sample_departures(
+        m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+    )  # fmt: skip
     along_run(m, width, _put_within, (out, offset + c, found))
 
 
 @ti.func
 def _predict_run(
-    c, I, m, s, a: ti.template(), departure: ti.template(), predicted: ti.template(), least: ti.template(),
-    most: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx, beside: ti.template(),
-    width: ti.template(),
+    c, I, m, s, a: ti.template(), departure: ti.template(), axis, predicted: ti.template(), least: ti.template(),
+    most: ti.template(), n, offset, lower, upper, period, open: ti.template(), distance: ti.template(), inv_dx,
+    cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
     found = ti.Matrix.zero(ti.f32, 3, width)
-    _sample_departures(m, c, I, a, departure, found, n, offset, open, distance, inv_dx, beside, width)
-    _put_prediction(m, c, found, predicted, least, most, width)
+    _sample_departures(
+        m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+    )  # fmt: skip
+    along_run(m, width, put_run, (predicted, c, found, VALUE))
+    along_run(m, width, put_run, (least, c, found, LEAST))
+    along_run(m, width, put_run, (most, c, found, MOST))
 
 
 @ti.func
 def _correct_run(
     c, I, m, s, a: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
-    arrival: ti.template(), out: ti.template(), n, offset, open: ti.template(), distance: ti.template(), inv_dx,
-    beside: ti.template(), width: ti.template(),
+    arrival: ti.template(), axis, out: ti.template(), n, offset, lower, upper, period, open: ti.template(),
+    distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
     points, found = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, 1, width)
-    along_run(m, width, _move_along, (c, I, arrival, points, n))
+    known = ti.Vector([ti.f32(1.0)] * width)
+    along_run(m, width, _move_along, (c, I, arrival, axis, points, known, n, lower, upper, period, cargo))
     sample_run(m, predicted, 0, points, found, n, width)
-    if ti.static(beside):
+    if ti.static(cargo.beside):
         along_run(m, width, _look_beside, (predicted, 0, points, found, n, open, distance, inv_dx))
-    along_run(m, width, _correct, (c, a, offset, predicted, arrival, found, least, most))
+    along_run(m, width, _correct, (c, a, offset, predicted, found, known, least, most, cargo))
     along_run(m, width, put_run, (out, offset + c, found, VALUE))
 
 
 @ti.func
 def _correct(
-    k, c, a: ti.template(), offset, predicted: ti.template(), arrival: ti.template(), found: ti.template(),
-    least: ti.template(), most: ti.template(),
+    k, c, a: ti.template(), offset, predicted: ti.template(), found: ti.template(), known: ti.template(),
+    least: ti.template(), most: ti.template(), cargo: ti.template(),
 ):  # fmt: skip
     """MacCormack: add half of what is lost on the way back and forth, limited to the values it came from."""
     here = cell_of_run(c, k)
-    lost = ti.select(arrival[here] < ti.f32(_NO_WAY_BACK), a[offset + here] - found[ti.i32(VALUE), k], ti.f32(0.0))
+    lost = a[offset + here] - found[ti.i32(VALUE), k]
+    if ti.static(cargo.passage or cargo.solids):
+        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
     found[ti.i32(VALUE), k] = at_most(at_least(predicted[here] + ti.f32(0.5) * lost, least[here]), most[here])
 
 
 @kernel_family
 def trace_kernels(loops, course):
     IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
+    each_on_plane, dim = loops.each_on_plane, loops.dim
 
     @ti.kernel
     def trace_back(
-        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
-        lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
+        period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, width, _write_ways,
-            (velocity, axis, open, distance, inv_dx, departure, departure, n, lower, upper, period, step, False, course, width),
+            (velocity, open, distance, inv_dx, departure, departure, n, period, step, False, course, width),
         )  # fmt: skip
 
     @ti.kernel
     def trace_both_ways(
-        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
-        lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
+        period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, width, _write_ways,
-            (velocity, axis, open, distance, inv_dx, departure, arrival, n, lower, upper, period, step, True, course, width),
+            (velocity, open, distance, inv_dx, departure, arrival, n, period, step, True, course, width),
         )  # fmt: skip
 
     @ti.kernel
-    def carry_component(
-        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, out: Array, n: IntVector, lower: FloatVector,
-        upper: FloatVector, period: FloatVector, step: ti.f32,
-    ):  # fmt: skip
-        each_run(
-            n, width, _carry_component_of_run,
-            (velocity, axis, open, distance, inv_dx, out, n, lower, upper, period, step, course, width),
-        )  # fmt: skip
+    def end_paths(paths: Array, velocity: Array, n: IntVector, period: FloatVector, step: ti.f32):
+        """Ghosts of displacements that lie on faces, and those of the faces on the upper sides."""
+        for component in ti.static(range(dim)):
+            for k in ti.static(range(dim)):
+                axis = ti.static((component + k) % dim)
+                each_on_plane(n, axis, _end_paths_at, (paths, velocity, n, period, step, axis, component))
 
-    @ti.kernel
-    def predict_component(
-        velocity: Array, axis: ti.i32, open: Array, distance: Array, inv_dx: ti.f32, arrival: Array, predicted: Array, least: Array,
-        most: Array, n: IntVector, lower: FloatVector, upper: FloatVector, period: FloatVector, step: ti.f32,
-    ):  # fmt: skip
-        each_run(
-            n, width, _predict_component_of_run,
-            (velocity, axis, open, distance, inv_dx, arrival, predicted, least, most, n, lower, upper, period, step, course, width),
-        )  # fmt: skip
-
-    return {
-        "trace_back": trace_back,
-        "trace_both_ways": trace_both_ways,
-        "carry_component": carry_component,
-        "predict_component": predict_component,
-    }
+    return {"trace_back": trace_back, "trace_both_ways": trace_both_ways, "end_paths": end_paths}
 
 
 @kernel_family
-def advection_kernels(loops, beside):
-    IntVector, each_run, width = loops.IntVector, loops.each_run, loops.width
+def advection_kernels(loops, cargo):
+    IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
 
     @ti.kernel
     def semi_lagrangian(
-        a: Array, departure: Array, out: Array, n: IntVector, offset: ti.i32, open: Array, distance: Array,
-        inv_dx: ti.f32,
+        a: Array, departure: Array, axis: ti.i32, out: Array, n: IntVector, offset: ti.i32, lower: FloatVector,
+        upper: FloatVector, period: FloatVector, open: Array, distance: Array, inv_dx: ti.f32,
     ):  # fmt: skip
         each_run(
-            n, width, _semi_lagrangian_of_run, (a, departure, out, n, offset, open, distance, inv_dx, beside, width)
-        )
+            n, width, _semi_lagrangian_of_run,
+            (a, departure, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
+        )  # fmt: skip
 
     @ti.kernel
     def predict(
-        a: Array, departure: Array, predicted: Array, least: Array, most: Array, n: IntVector, offset: ti.i32,
-        open: Array, distance: Array, inv_dx: ti.f32,
+        a: Array, departure: Array, axis: ti.i32, predicted: Array, least: Array, most: Array, n: IntVector,
+        offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
+        inv_dx: ti.f32,
     ):  # fmt: skip
         each_run(
             n, width, _predict_run,
-            (a, departure, predicted, least, most, n, offset, open, distance, inv_dx, beside, width),
+            (a, departure, axis, predicted, least, most, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
         )  # fmt: skip
 
     @ti.kernel
     def correct(
-        a: Array, predicted: Array, least: Array, most: Array, arrival: Array, out: Array, n: IntVector,
-        offset: ti.i32, open: Array, distance: Array, inv_dx: ti.f32,
+        a: Array, predicted: Array, least: Array, most: Array, arrival: Array, axis: ti.i32, out: Array, n: IntVector,
+        offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
+        inv_dx: ti.f32,
     ):  # fmt: skip
+        """``out`` may be ``a``, of which each cell reads its own value before it writes it."""
         each_run(
             n, width, _correct_run,
-            (a, predicted, least, most, arrival, out, n, offset, open, distance, inv_dx, beside, width),
+            (a, predicted, least, most, arrival, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
         )  # fmt: skip
 
     return {"semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
@@ -552,6 +603,9 @@ class Advection:
         trace: How paths are followed.
         solids: What paths must keep out of; its distance is read whenever paths are traced.
 
+    Attributes:
+        in_place: Whether ``carry`` may write to the array that it reads, as MacCormack's correction can.
+
     Use:
         ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there;
         ``carry_velocity`` for the velocity itself. Paths last until anything else works in ``scratch``.
@@ -562,96 +616,80 @@ class Advection:
     ):  # fmt: skip
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
-        self._arrival, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
+        self.in_place = self.scheme is Scheme.MACCORMACK
+        self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
         self._departure = self._own_departure = None
+        self._on_faces = False
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
 
-    def trace_paths(self, velocity, dt: float, component: int = SCALAR, departure=None) -> None:
-        """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity component.
+    def trace_paths(self, velocity, dt: float, *, faces: bool = False, departure=None) -> None:
+        """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity that lies there.
 
-        ``departure`` is an array of ``dim`` components that holds the paths as long as something is carried along
-        them; left out, one is made and kept.
+        Args:
+            velocity: What to follow.
+            dt: Seconds.
+            faces: Paths for the components of a velocity. On the collocated grid they are those of the centres.
+            departure: An array of ``dim`` components that MacCormack's paths lie in as long as something is carried
+                along them; left out, one is made and kept. It may be any but ``velocity``.
         """
-        if departure is None:
-            if self._own_departure is None:
-                self._own_departure = self.grid.array(self.grid.dim)
-            departure = self._own_departure
-        self._departure = departure
-        kernels, paths, where = self._trace(velocity, dt, component)
-        if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.trace_back(*paths, departure, *where)
-        else:
-            kernels.trace_both_ways(*paths, departure, self._arrival, *where)
-
-    def _trace(self, velocity, dt: float, component: int):
-        """The kernels that trace paths from these places, and their first and last arguments."""
         self.grid.require_runtime()
-        walls, faces = self.walls, component != SCALAR and not self.grid.collocated
-        wraps, solids = any(walls.periodic), self.solids is not None
-        course = Course(self.trace, faces, wraps, solids, walls.has_passage, self.grid.placement)
-        kernels, dx = trace_kernels(self.grid.costly_loops, course), self.grid.dx
-        return (
-            kernels,
-            (velocity, component, *self._near(self.solids)),
-            (self.grid.n, *walls.path_limits(component), dt / dx),
-        )
+        if departure is velocity:
+            raise ValueError("departure and velocity are the same array")
+        grid, walls, solids = self.grid, self.walls, self.solids
+        self._on_faces = faces and not grid.collocated
+        course = Course(self.trace, self._on_faces, any(walls.periodic), solids is not None, grid.placement)
+        kernels, period, step = trace_kernels(grid.costly_loops, course), walls.periods, dt / grid.dx
+        paths, where = (velocity, *self._near(solids)), (grid.n, period, step)
+        if self.scheme is Scheme.SEMI_LAGRANGIAN:
+            self._departure = self._room
+            kernels.trace_back(*paths, self._departure, *where)
+        else:
+            if departure is None:
+                if self._own_departure is None:
+                    self._own_departure = grid.array(grid.dim)
+                departure = self._own_departure
+            self._departure = departure
+            kernels.trace_both_ways(*paths, departure, self._room, *where)
+        if self._on_faces:
+            kernels.end_paths(self._departure, velocity, grid.n, period, -step)
+            if self.scheme is Scheme.MACCORMACK:
+                kernels.end_paths(self._room, velocity, grid.n, period, step)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
 
-        ``name`` is that of a scalar, by which the sides know what enters.
+        Where ``in_place`` says so ``out`` may be ``current``. ``name`` is that of a scalar, by which the sides know
+        what enters.
         """
-        if current is out:
+        if current is out and not self.in_place:
             raise ValueError("current and out are the same array")
-        if self._departure is None:
-            raise RuntimeError("trace_paths() comes before carry()")
+        on_faces = component != SCALAR and not self.grid.collocated
+        if self._departure is None or self._on_faces != on_faces:
+            raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")
         self.grid.require_runtime()
-        kernels, near = self._carriers(component)
+        grid, walls = self.grid, self.walls
+        # A velocity may be read beside solids.
+        near = self.solids if component == SCALAR else None
+        cargo = Cargo(on_faces, any(walls.periodic), self.solids is not None, walls.has_passage, near is not None)
+        kernels, axis = advection_kernels(grid.costly_loops, cargo), max(component, 0)
+        where = (grid.n, offset, *walls.path_limits(component), walls.periods, *self._near(near))
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.semi_lagrangian(current, self._departure, out, self.grid.n, offset, *near)
-            self.walls.fill(out, component, offset, name)
+            kernels.semi_lagrangian(current, self._departure, axis, out, *where)
         else:
-            kernels.predict(current, self._departure, self._predicted, *self._limits, self.grid.n, offset, *near)
-            self._correct(current, out, component, offset, name)
-
-    def _carriers(self, component: int):
-        """The kernels that carry a quantity, and what they know of solids: a velocity may be read beside them."""
-        solids = self.solids if component == SCALAR else None
-        return advection_kernels(self.grid.costly_loops, solids is not None), self._near(solids)
+            kernels.predict(current, self._departure, axis, self._predicted, *self._limits, *where)
+            walls.fill(self._predicted, component)
+            where = (grid.n, offset, *walls.box_limits(component), walls.periods, *self._near(near))
+            kernels.correct(current, self._predicted, *self._limits, self._room, axis, out, *where)
+        walls.fill(out, component, offset, name)
 
     def _near(self, solids: Solids | None):
         """What kernels are told of solids, or two words where there are none, and 1/dx."""
         return (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
 
-    def _correct(self, current, out, component: int, offset: int, name: str | None = None) -> None:
-        kernels, near = self._carriers(component)
-        self.walls.fill(self._predicted, component)
-        kernels.correct(
-            current, self._predicted, *self._limits, self._arrival, out, self.grid.n, offset, *near
-        )  # fmt: skip
-        self.walls.fill(out, component, offset, name)
-
     def carry_velocity(self, velocity, out, dt: float) -> None:
         """``out`` = the velocity carried with itself."""
-        for axis in range(self.grid.dim):
-            self.carry_component(velocity, out, axis, dt)
-
-    def carry_component(self, velocity, out, axis: int, dt: float) -> None:
-        """Do so with one component of it, the first one first: where all lie together, they have its paths."""
-        offset = axis * self.grid.cells
-        if self.grid.collocated:
-            if axis == 0:
-                self.trace_paths(velocity, dt, axis)
-            self.carry(velocity, out, axis, offset)
-            return
-        if velocity is out:
+        if velocity is out and not self.in_place:
             raise ValueError("velocity and out are the same array")
-        kernels, paths, where = self._trace(velocity, dt, axis)
-        if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            kernels.carry_component(*paths, out, *where)
-            self.walls.fill(out, axis, offset)
-        else:
-            # Paths that were traced before end here: their arrivals are overwritten.
-            self._departure = None
-            kernels.predict_component(*paths, self._arrival, self._predicted, *self._limits, *where)
-            self._correct(velocity, out, axis, offset)
+        self.trace_paths(velocity, dt, faces=True)
+        for axis in range(self.grid.dim):
+            self.carry(velocity, out, axis, axis * self.grid.cells)

@@ -234,21 +234,33 @@ class Walls:
             self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
 
     def path_limits(self, component: int):
-        """Lowest and highest point, in the cell-centred index space, that a path may come from; and the periods.
+        """Lowest and highest point that a path may come from, in the index space of what is carried.
 
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
         have nothing beyond it, and of a velocity at an inflow the side itself is where it is given.
         """
+        return self._limits(component, self._kinds(Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else [])))
+
+    def box_limits(self, component: int):
+        """Lowest and highest point of the box itself, in the index space of what is carried."""
+        return self._limits(component, [False] * len(self._flat))
+
+    def _limits(self, component: int, beyond: Sequence[bool]):
+        """Sides of the box, half a cell further out where ``beyond`` says so, but not for the faces that lie on them."""
         place = SCALAR if component == SCALAR else self.grid.place(component)
-        beyond = self._kinds(Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else []))
         lower, upper = [], []
         for axis, n in enumerate(self.grid.shape):
             own = axis == place
-            lower.append(0.0 if beyond[2 * axis] and not own else 0.5)
-            upper.append(n + 1.0 if beyond[2 * axis + 1] and not own else n + 0.5)
-        periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]
+            lower.append(1.0 if own else 0.0 if beyond[2 * axis] else 0.5)
+            upper.append(n + (1.0 if own or beyond[2 * axis + 1] else 0.5))
         vector = float_vector(self.grid.dim)
-        return vector(*lower), vector(*upper), vector(*periods)
+        return vector(*lower), vector(*upper)
+
+    @property
+    def periods(self):
+        """Cells per axis until the box begins again, 0 where it does not."""
+        periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]
+        return float_vector(self.grid.dim)(*periods)
 
     def pressure_sides(self) -> Sides:
         """Open sides hold the pressure 0 beyond them; across all others it does not change."""

@@ -378,10 +378,14 @@ class Simulation(Flow):
 
     def _advect_velocity(self, dt: float) -> Iterator[None]:
         velocity, advection = self.state.velocity, self._advection
+        advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
+        yield
+        out = velocity.current if advection.in_place else velocity.next
         for axis in range(self.grid.dim):
-            advection.carry_component(velocity.current, velocity.next, axis, dt)
+            advection.carry(velocity.current, out, axis, axis * self.grid.cells)
             yield
-        velocity.swap()
+        if not advection.in_place:
+            velocity.swap()
 
     def _emit(self, dt: float) -> None:
         carried, fluid = self.state.carried, self._scene.fluid

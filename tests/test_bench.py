@@ -95,9 +95,9 @@ def test_words_are_those_counted_by_hand(dim):
     # MacCormack of a scalar: predicted, with two limits, from value and departure; corrected from these and the arrival.
     corrected = (1 + 3 + dim) + 1
     assert words_per_cell(grid, lambda: advection.carry(a, b)) == (1 + dim + 3) + corrected
-    # One component of a velocity is predicted while its paths are traced, and only their arrival is kept.
-    one = words_per_cell(grid, lambda: advection.carry_component(u, v, 1, 0.1))
-    assert one == (dim + dim + 3) + corrected
+    # A component of a velocity takes as much, and its paths as much as those of the centres: one way along each axis.
+    assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1, faces=True, departure=v)) == dim + 2 * dim
+    assert words_per_cell(grid, lambda: advection.carry(u, u, 1, grid.cells)) == (1 + dim + 3) + corrected
     # A sweep: x, right-hand side and diagonal, and what is written.
     level = projection.solver.level
     sweep = relaxation_kernels(grid.loops, level.coupling).sweep
@@ -167,8 +167,9 @@ def test_launches_per_step(step_counts):
     numbers, _, _ = step_counts
     launches = {name: stage["launches"] for name, stage in numbers["stages"].items()}
     assert list(launches) == STAGES
-    # One trace; smoke, heat and three components, each predicted, corrected and given its ghosts twice.
-    assert launches["advect"] <= 1 + 5 * 4
+    # Paths from centres, and from faces with their ghosts; smoke, heat and three components, each predicted, corrected
+    # and given its ghosts twice.
+    assert launches["advect"] <= 1 + 3 + 5 * 4
     # Source of smoke and of heat, cooling, ghosts of two scalars and three components.
     assert launches["sources"] <= 2 + 1 + 5
     # Vorticity, its ghosts, confinement, buoyancy, ghosts of three components.

@@ -24,8 +24,7 @@ TRAFFIC = {
     # cells of that grid in place of n, name@box those from lower to upper. A kernel of several passes names what each of them reads.
     "trace_kernels.trace_back": ("velocity distance", "departure"),
     "trace_kernels.trace_both_ways": ("velocity distance", "departure arrival"),
-    "trace_kernels.carry_component": ("velocity distance", "out:1"),
-    "trace_kernels.predict_component": ("velocity distance", "arrival predicted least most"),
+    "trace_kernels.end_paths": ("", ""),
     "advection_kernels.semi_lagrangian": ("a:1 departure distance", "out:1"),
     "advection_kernels.predict": ("a:1 departure distance", "predicted least most"),
     "advection_kernels.correct": ("a:1 predicted least most arrival distance", "out:1"),

@@ -320,7 +320,7 @@ class EllipticSolver:
         method: One of ``METHODS``.
         sweeps: Smoothing sweeps per leg of a V-cycle; left out, what suits the method.
         scratch: Arrays to work in while it solves, all but ``first``, which may hold the right-hand side; left out, it
-            has its own. Their ghosts are 0.
+            has its own. The ghosts of ``second`` and ``third`` are 0.
 
     Use:
         ``setup`` or ``setup_open`` once for a set of unknowns and sides, ``solve`` as often as wanted.
@@ -356,6 +356,7 @@ class EllipticSolver:
     def _make_room(self, sweeps: int | None, scratch: Scratch | None) -> None:
         """Arrays and levels that corrections are made in."""
         grid, method = self.grid, self.method
+        self._shares = scratch is not None
         if scratch is None:
             self._z, self._a_d = grid.array(), grid.array()
             self._d = grid.array() if self._searches else None
@@ -512,6 +513,9 @@ class EllipticSolver:
         if rhs is out:
             raise ValueError("rhs and out are the same array")
         removed, mean = 0.0, 0.0
+        if self._shares:
+            # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
+            self.level.set_ghosts(self._z, self.level.wrap)
         if self._several:
             rhs, removed, mean = self._balance(rhs)
         inv_count = 1.0 / self._count if self._singular and self._count else 0.0
