@@ -74,6 +74,7 @@ def flame_kernels(loops, sooty, expands):
             n, partials, ti.f32(0.0), add, _burn_at,
             (fuel, temperature, smoke, expansion, part, ignition, heat, soot, growth, sooty, expands),
         )  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             burnt[0] = burnt[0] + reduced(partials, ti.f32(0.0), add)
 

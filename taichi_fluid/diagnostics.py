@@ -104,6 +104,7 @@ def magnitude_kernels(loops, components):
     @ti.kernel
     def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
 
@@ -134,12 +135,14 @@ def diagnostic_kernels(loops, on):
     @ti.kernel
     def total(a: Array, n: IntVector, offset: ti.i32, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a, offset))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def squares(a: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (a,))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
 
@@ -150,15 +153,18 @@ def diagnostic_kernels(loops, on):
     @ti.kernel
     def speed_squares(velocity: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), add, _speed_square_at, (velocity, n))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n, on))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
         reduce_cells(n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n, on))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[1] = reduced(partials, ti.f32(0.0), add)
 

@@ -277,6 +277,8 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     last = dim - 1
     tasks = _tasks() if rows else 1
     pipes = min(_threads(), MOST_TASKS) if rows else 1
+    # Then they take less time than it does to wake the thread pool.
+    few_seams = pipes <= 2 or dim == 2
 
     @ti.func
     def share_begin(count, task):
@@ -542,6 +544,16 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         return ti.max(ti.min(n[0] // ti.static(2 * len(passes) - 1), ti.static(pipes)), 1)
 
     @ti.func
+    def close_seam(share, n, passes: ti.template(), total: ti.template()):
+        """What was left out between this share of the planes and the one before it."""
+        shares = shares_of_planes(n, passes)
+        if share > 0 and share < shares:
+            seam = _part(n[0], share, shares) + 1
+            for p in ti.static(range(1, len(passes))):
+                for i in range(seam - p, seam + p):
+                    nth_pass_on_plane(i, n, p, passes, total)
+
+    @ti.func
     def each_part(n, part: ti.template(), body: ti.template(), args: ti.template()):
         if ti.static(part == RUNS):
             each_run(n, long, body, args)
@@ -579,15 +591,14 @@ def loops(shape: LoopShape) -> SimpleNamespace:
                     share, shares = index // ti.static(BLOCK), shares_of_planes(n, passes)
                     if share < shares:
                         pipeline(_part(n[0], share, shares) + 1, _part(n[0], share + 1, shares) + 1, n, passes, total)
-            if ti.static(len(passes) > 1):
+            if ti.static(len(passes) > 1 and few_seams):
+                ti.loop_config(serialize=True)
+                for share in range(1, ti.static(pipes)):
+                    close_seam(share, n, passes, total)
+            elif ti.static(len(passes) > 1):
                 for index in range(ti.static(BLOCK * pipes)):
                     if index % ti.static(BLOCK) == 0:
-                        share, shares = index // ti.static(BLOCK), shares_of_planes(n, passes)
-                        if share > 0 and share < shares:
-                            seam = _part(n[0], share, shares) + 1
-                            for p in ti.static(range(1, len(passes))):
-                                for i in range(seam - p, seam + p):
-                                    nth_pass_on_plane(i, n, p, passes, total)
+                        close_seam(index // ti.static(BLOCK), n, passes, total)
         else:
             for p in ti.static(range(len(passes))):
                 each_part(n, *passes[p])

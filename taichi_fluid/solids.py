@@ -511,6 +511,7 @@ def solid_kernels(loops, voxels):
         reduce_cells(
             n, partials, ti.f32(0.0), largest, _solid_speed_at, (open, distance, owner, motions, n, origin, dx)
         )  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
 

@@ -104,12 +104,14 @@ def label_kernels(loops, coupling):
     @ti.kernel
     def count_roots(label: IntArray, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), add, _is_root_at, (label,))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), add)
 
     @ti.kernel
     def find_held(inv_diag: Array, open: Array, held: Array, n: IntVector, partials: Array, out: Array):
         reduce_cells(n, partials, ti.f32(0.0), largest, _held_at, (inv_diag, open, held, n, cut))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[1] = reduced(partials, ti.f32(0.0), largest)
 

@@ -439,6 +439,7 @@ def mean_kernels(loops):
     def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, sums: Array):
         """Write the count of unknowns to ``sums[1]``."""
         reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             sums[1] = reduced(partials, ti.f32(0.0), add)
 
@@ -449,6 +450,7 @@ def mean_kernels(loops):
         ``sums[1]`` holds the count of unknowns, from ``count_unknowns``.
         """
         reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             sums[0] = reduced(partials, ti.f32(0.0), add)
         each_cell(n, _subtract_at, (x, inv_diag, sums[0] / sums[1]))

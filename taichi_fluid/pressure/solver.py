@@ -195,9 +195,11 @@ def solver_kernels(loops, coupling):
         ``removed`` is the square, L2, of what has been taken out of the right-hand side before.
         """
         in_turn(n, ((EVERY, _keep_unknowns_at, (x, inv_diag)),), (partials, unknown_value_at, (rhs, inv_diag)))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[_MEAN] = total_of(n, partials) * inv_count
         reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[_MEAN]))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             square, wanted = reduced(partials, ti.f32(0.0), add), tolerance * tolerance
             taken = removed
@@ -224,6 +226,7 @@ def solver_kernels(loops, coupling):
             ((RUNS, _residual_run, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, width, cut)),),
             (partials, _square_at, (r,)),
         )
+        ti.loop_config(serialize=True)
         for _ in range(1):
             square = total_of(n, partials)
             scalars[_RR] = square
@@ -240,6 +243,7 @@ def solver_kernels(loops, coupling):
         inv_diag: ti.template(), open: ti.template(), n, wrap, partials: ti.template(), scalars: ti.template(),
         summed: ti.template(),
     ):  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             rz = total_of(n, partials) if ti.static(summed) else reduced(partials, ti.f32(0.0), add)
             before, beta = scalars[_RZ], ti.f32(0.0)
@@ -265,6 +269,7 @@ def solver_kernels(loops, coupling):
                 ),
                 (partials, product_at, (d, a_d)),
             )
+        ti.loop_config(serialize=True)
         for _ in range(1):
             curvature = total_of(n, partials)
             alpha = ti.f32(0.0)
@@ -273,6 +278,7 @@ def solver_kernels(loops, coupling):
                 scalars[_ITERATIONS] = scalars[_ITERATIONS] + ti.f32(1.0)
             scalars[_ALPHA] = alpha
         in_turn(n, ((EVERY, _advance_at, (x, r, d, a_d, scalars[_ALPHA])),), (partials, _square_at, (r,)))
+        ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[_RR] = total_of(n, partials)
 

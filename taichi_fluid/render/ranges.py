@@ -97,12 +97,14 @@ def range_kernels(loops, has_solids, dim, on):
             n, partials, ti.f32(_NONE), largest, _extreme_at,
             (a, fluid, base, right, upward, above, ti.f32(1.0), has_solids),
         )  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(_NONE), largest)
         reduce_cells(
             n, partials, ti.f32(_NONE), largest, _extreme_at,
             (a, fluid, base, right, upward, above, ti.f32(-1.0), has_solids),
         )  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[1] = reduced(partials, ti.f32(_NONE), largest)
 
@@ -115,6 +117,7 @@ def range_kernels(loops, has_solids, dim, on):
             n, partials, ti.f32(0.0), largest, _fastest_at,
             (u, fluid, base, right, upward, above, shape, weights, has_solids, on),
         )  # fmt: skip
+        ti.loop_config(serialize=True)
         for _ in range(1):
             out[0] = reduced(partials, ti.f32(0.0), largest)
 
