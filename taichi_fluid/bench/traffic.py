@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import Kernel, fill_ndarray, ti
-from ..kernels import Replay
+from ..kernels import Launcher, Replay
 
 TRAFFIC = {
     # kernel: (reads, writes). A name is a parameter of the kernel, and all components of its array count:
@@ -187,11 +187,17 @@ def watched() -> Iterator[Watch]:
     It costs some 4 µs a call, beside 33 of the smallest launch on a CPU. Only one may be open at a time.
     """
     watch = Watch()
-    launch_kernel, replay, fill = Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill
+    launch_kernel, launch, replay, fill = Kernel.launch_kernel, Launcher.launch, Replay.__call__, ti.ScalarNdarray.fill
 
     def noted_launch(self, compiled, *values):
         watch.note([(self, values)])
         return launch_kernel(self, compiled, *values)
+
+    def noted_straight_launch(self, args):
+        launched = launch(self, args)
+        if launched:
+            watch.note([(self, args)])
+        return launched
 
     def noted_replay(self):
         watch.note(self.launches)
@@ -206,11 +212,13 @@ def watched() -> Iterator[Watch]:
             Kernel.launch_kernel = noted_launch
         watch.note([(fill_ndarray, (self, value))])
 
-    Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill = noted_launch, noted_replay, noted_fill
+    Kernel.launch_kernel, Launcher.launch = noted_launch, noted_straight_launch
+    Replay.__call__, ti.ScalarNdarray.fill = noted_replay, noted_fill
     try:
         yield watch
     finally:
-        Kernel.launch_kernel, Replay.__call__, ti.ScalarNdarray.fill = launch_kernel, replay, fill
+        Kernel.launch_kernel, Launcher.launch = launch_kernel, launch
+        Replay.__call__, ti.ScalarNdarray.fill = replay, fill
 
 
 def moved(launches: Sequence[Launch]) -> int | None:
