@@ -1,5 +1,6 @@
 """What stands on each of the 2·dim sides of the box, and the ghost values that say so to every stencil."""
 
+import functools
 from collections.abc import Sequence
 
 from ._ti import ti
@@ -137,7 +138,7 @@ class Walls:
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape)
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
-        self._rules = {}
+        self._rules, self._boxes = {}, {}
         self._wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
     def _kinds(self, *kinds: Boundary) -> list[bool]:
@@ -239,24 +240,27 @@ class Walls:
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
         have nothing beyond it, and of a velocity at an inflow the side itself is where it is given.
         """
-        return self._limits(component, self._kinds(Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else [])))
+        return self._limits(component, (Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else [])))
 
     def box_limits(self, component: int):
         """Lowest and highest point of the box itself, in the index space of what is carried."""
-        return self._limits(component, [False] * len(self._flat))
+        return self._limits(component, ())
 
-    def _limits(self, component: int, beyond: Sequence[bool]):
-        """Sides of the box, half a cell further out where ``beyond`` says so, but not for the faces that lie on them."""
-        place = SCALAR if component == SCALAR else self.grid.place(component)
-        lower, upper = [], []
-        for axis, n in enumerate(self.grid.shape):
-            own = axis == place
-            lower.append(1.0 if own else 0.0 if beyond[2 * axis] else 0.5)
-            upper.append(n + (1.0 if own or beyond[2 * axis + 1] else 0.5))
-        vector = float_vector(self.grid.dim)
-        return vector(*lower), vector(*upper)
+    def _limits(self, component: int, passages: tuple[Boundary, ...]):
+        """Sides of the box, half a cell further out at these, but not for the faces that lie on them."""
+        key = (component, passages)
+        if key not in self._boxes:
+            place, beyond = SCALAR if component == SCALAR else self.grid.place(component), self._kinds(*passages)
+            lower, upper = [], []
+            for axis, n in enumerate(self.grid.shape):
+                own = axis == place
+                lower.append(1.0 if own else 0.0 if beyond[2 * axis] else 0.5)
+                upper.append(n + (1.0 if own or beyond[2 * axis + 1] else 0.5))
+            vector = float_vector(self.grid.dim)
+            self._boxes[key] = vector(*lower), vector(*upper)
+        return self._boxes[key]
 
-    @property
+    @functools.cached_property
     def periods(self):
         """Cells per axis until the box begins again, 0 where it does not."""
         periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]

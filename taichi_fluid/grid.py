@@ -1,5 +1,6 @@
 """Where cells and faces lie, and how the arrays over them are laid out."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -81,9 +82,9 @@ class Grid:
         """Edge lengths of the box in metres."""
         return tuple(n * self.dx for n in self.shape)
 
-    @property
+    @functools.cached_property
     def n(self):
-        """The shape as a kernel argument."""
+        """The shape as a kernel argument; made once, as a vector takes Taichi as long as a launch."""
         return kernels.int_vector(self.dim)(*self.shape)
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._ti import ti
 from ..grid import Grid, Scratch
-from ..kernels import EVERY, PARTIALS, RUNS, Array, GraphRecorder, add, kernel_family
+from ..kernels import EVERY, PARTIALS, RUNS, Array, GraphRecorder, add, kernel_family, memory_of
 from ..operators.ghosts import wrap_if_periodic
 from .multigrid import Multigrid
 from .pockets import Pockets
@@ -348,6 +348,7 @@ class EllipticSolver:
         self._partials = ti.ndarray(ti.f32, max(PARTIALS, grid.shape[0]))
         self._scalars = ti.ndarray(ti.f32, _SCALARS)
         self._scalars.fill(0.0)
+        self._seen = memory_of(self._scalars)
         self._sums = ti.ndarray(ti.f32, 2)
         self._make_room(sweeps, scratch)
         self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
@@ -682,7 +683,8 @@ class EllipticSolver:
             seen = self._look()
 
     def _look(self) -> np.ndarray:
-        return self._scalars.to_numpy().astype(np.float64)
+        values = self._scalars.to_numpy() if self._seen is None else self._seen
+        return values.astype(np.float64)
 
 
 def _call(kernel, *args) -> None:
