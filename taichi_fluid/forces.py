@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import Array, along_run, cell_of_run, cells_of, float_vector, kernel_family, put_run
+from .kernels import EVERY, Array, along_run, cell_of_run, cells_of, float_vector, kernel_family, put_run
 from .operators.differences import gradient_at, vorticity_at
 
 
@@ -83,7 +83,7 @@ def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale
 @kernel_family
 def force_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_run, width = loops.each_run, loops.width
+    each_run, in_turn, width = loops.each_run, loops.in_turn, loops.width
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
@@ -99,8 +99,14 @@ def force_kernels(loops, on):
 
     @ti.kernel
     def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):
-        each_cell(n, _write_confinement_at, (vorticity, magnitude, force, n))
-        each_cell(n, _add_centred_force_at, (velocity, force, scale, n, on))
+        in_turn(
+            n,
+            (
+                (EVERY, _write_confinement_at, (vorticity, magnitude, force, n)),
+                (EVERY, _add_centred_force_at, (velocity, force, scale, n, on)),
+            ),
+            (),
+        )
 
     return {
         "add_buoyancy": add_buoyancy,
