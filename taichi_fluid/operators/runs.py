@@ -7,7 +7,7 @@ number by itself has the type ``default_ip``, and a place in a local matrix must
 """
 
 from .._ti import ti
-from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cells_of, flat, strides_of
+from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cells_of, strides_of
 from .interpolation import blend
 
 VALUE, LEAST, MOST = range(3)
@@ -31,13 +31,30 @@ def set_column(a: ti.template(), k, v):
 
 
 @ti.func
-def _locate(k, points: ti.template(), shift: ti.template(), cell: ti.template(), fraction: ti.template(), n):
-    """The lowest of the 2^dim cells around a point, moved by ``shift``, and where the point lies between them, 0 to 1."""
+def _locate(
+    k, points: ti.template(), base: ti.template(), fraction: ti.template(), up_fraction: ti.template(), n,
+    staggered: ti.template(),
+):  # fmt: skip
+    """Flat index of the lowest of the 2^dim cells around a point, and where the point lies between them, 0 to 1.
+
+    ``staggered`` asks for one index per component: along its own axis, in its own index space, a point is half a cell
+    higher, and lies at ``up_fraction``.
+    """
+    s, first = strides_of(n), ti.i32(0)
     for axis in ti.static(range(n.n)):
-        x = points[ti.i32(axis), k] + ti.f32(shift)
+        x, stride = points[ti.i32(axis), k], ti.cast(s[axis], ti.i32)
         lowest = ti.min(ti.cast(x, ti.i32), n[axis])
-        cell[ti.i32(axis), k] = lowest
         fraction[ti.i32(axis), k] = x - ti.cast(lowest, ti.f32)
+        first += lowest * stride
+        if ti.static(staggered):
+            up = ti.min(ti.cast(x + ti.f32(0.5), ti.i32), n[axis])
+            up_fraction[ti.i32(axis), k] = x + ti.f32(0.5) - ti.cast(up, ti.f32)
+            base[ti.i32(axis), k] = (up - lowest) * stride
+    if ti.static(staggered):
+        for axis in ti.static(range(n.n)):
+            base[ti.i32(axis), k] = base[ti.i32(axis), k] + first
+    else:
+        base[ti.i32(0), k] = first
 
 
 @ti.func
@@ -52,16 +69,12 @@ def _beyond(corner: ti.template(), s):
 
 @ti.func
 def _gather_rows(
-    k, a: ti.template(), offset, cell: ti.template(), up_cell: ti.template(), fraction: ti.template(),
-    up_fraction: ti.template(), moved: ti.template(), rows: ti.template(), n,
+    k, a: ti.template(), offset, base: ti.template(), line: ti.template(), fraction: ti.template(),
+    rows: ti.template(), n,
 ):  # fmt: skip
-    """The values around, already blended along the last axis; along the axis ``moved`` a point is half a cell higher."""
-    s, I = strides_of(n), n
-    last = ti.static(n.n - 1)
-    for d in ti.static(range(n.n)):
-        I[d] = up_cell[ti.i32(d), k] if ti.static(d == moved) else cell[ti.i32(d), k]
-    f = up_fraction[ti.i32(last), k] if ti.static(last == moved) else fraction[ti.i32(last), k]
-    first = address(offset + flat(I, s), ARRAY_BITS)
+    """The values around, already blended along the last axis."""
+    s, f = strides_of(n), fraction[ti.i32(n.n - 1), k]
+    first = address(offset + base[ti.i32(line), k], ARRAY_BITS)
     for row in ti.static(range(2 ** (n.n - 1))):
         c = first + _beyond(row, s)
         here = a[c]
@@ -87,18 +100,19 @@ def sample_velocity_of_run(
     m, u: ti.template(), points: ti.template(), out: ti.template(), n, staggered: ti.template(), width: ti.template()
 ):
     """Velocity at ``points`` of the cell-centred index space, by linear interpolation."""
-    cell, up_cell = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.i32, n.n, width)
+    base = ti.Matrix.zero(ti.i32, ti.static(n.n if staggered else 1), width)
     fraction, up_fraction = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
     cells = cells_of(strides_of(n), n)
-    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
-    if ti.static(staggered):
-        along_run(m, width, _locate, (points, 0.5, up_cell, up_fraction, n))
+    along_run(m, width, _locate, (points, base, fraction, up_fraction, n, staggered))
     for axis in ti.static(range(n.n)):
         moved = ti.static(axis if staggered else -1)
-        along_run(
-            m, width, _gather_rows, (u, axis * cells, cell, up_cell, fraction, up_fraction, moved, rows, n)
-        )  # fmt: skip
+        if ti.static(staggered and axis == n.n - 1):
+            along_run(m, width, _gather_rows, (u, axis * cells, base, axis, up_fraction, rows, n))
+        else:
+            along_run(
+                m, width, _gather_rows, (u, axis * cells, base, ti.static(axis if staggered else 0), fraction, rows, n)
+            )
         along_run(m, width, _blend_rows, (rows, fraction, up_fraction, moved, out, axis, n))
 
 
@@ -107,19 +121,16 @@ def sample_run(
     m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
 ):  # fmt: skip
     """Linear interpolation of ``a[offset + …]`` at ``points``, into the first line of ``out``."""
-    cell, fraction = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    base, fraction = ti.Matrix.zero(ti.i32, 1, width), ti.Matrix.zero(ti.f32, n.n, width)
     rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
-    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
-    along_run(m, width, _gather_rows, (a, offset, cell, cell, fraction, fraction, -1, rows, n))
+    along_run(m, width, _locate, (points, base, fraction, fraction, n, False))
+    along_run(m, width, _gather_rows, (a, offset, base, 0, fraction, rows, n))
     along_run(m, width, _blend_rows, (rows, fraction, fraction, -1, out, 0, n))
 
 
 @ti.func
-def _gather_corners(k, a: ti.template(), offset, cell: ti.template(), corners: ti.template(), n):
-    s, I = strides_of(n), n
-    for d in ti.static(range(n.n)):
-        I[d] = cell[ti.i32(d), k]
-    first = address(offset + flat(I, s), ARRAY_BITS)
+def _gather_corners(k, a: ti.template(), offset, base: ti.template(), corners: ti.template(), n):
+    s, first = strides_of(n), address(offset + base[ti.i32(0), k], ARRAY_BITS)
     for corner in ti.static(range(2**n.n)):
         corners[ti.i32(corner), k] = a[first + _beyond(corner, s)]
 
@@ -142,8 +153,8 @@ def sample_run_with_limits(
     m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
 ):
     """The same, and the least and the largest of what each is made of: lines ``VALUE``, ``LEAST`` and ``MOST``."""
-    cell, fraction = ti.Matrix.zero(ti.i32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
+    base, fraction = ti.Matrix.zero(ti.i32, 1, width), ti.Matrix.zero(ti.f32, n.n, width)
     corners = ti.Matrix.zero(ti.f32, 2**n.n, width)
-    along_run(m, width, _locate, (points, 0.0, cell, fraction, n))
-    along_run(m, width, _gather_corners, (a, offset, cell, corners, n))
+    along_run(m, width, _locate, (points, base, fraction, fraction, n, False))
+    along_run(m, width, _gather_corners, (a, offset, base, corners, n))
     along_run(m, width, _blend_corners, (corners, fraction, out))
