@@ -54,9 +54,11 @@ class Trace(Enum):
     RK3 = "rk3"
 
 
-_NO_WAY_BACK = 1e9
-"""In place of the displacement to an arrival point: the value that was predicted stands."""
+_CUT = 4096.0
+"""Added to a displacement ahead that a solid cuts, so that nothing is corrected along it; the rest is good to 5e-4 cells."""
 
+_FARTHEST = 0.1 * _CUT
+"""Cells that a path may lead where there are solids: of the mean of four, what is no multiple of ``_CUT`` / 4 is the way."""
 
 _LOOKS_PER_CELL = 2.0
 """How often a path near a solid looks which cell it is in, so that it never steps over one."""
@@ -265,19 +267,19 @@ def _end_way(
 ):  # fmt: skip
     """Displacement to where a path ends, at the latest at a solid; ``free`` is how much of the way there leads.
 
-    What went back as far as a solid does not come from further on, and what goes ``ahead`` as far as one does not come
-    back: ``_NO_WAY_BACK`` says so.
+    What goes back as far as a solid, or ``ahead`` as far as one, is not traced there and back: ``_CUT`` says so.
     """
     q = column(begin, k)
     way = step * column(mean, k)
     if ti.static(course.solids):
+        way = at_most(at_least(way, ti.f32(-_FARTHEST)), ti.f32(_FARTHEST))
         part = _before_solids(q, q + way, open, distance, inv_dx, n, period, course)
+        way *= part
         if ti.static(ahead):
             if ti.min(free[k], part) < 1:
-                way.fill(ti.f32(_NO_WAY_BACK))
+                way += ti.f32(_CUT)
         else:
             free[k] = part
-            way *= part
     set_column(displacement, k, way)
 
 
@@ -384,28 +386,59 @@ def _end_paths_at(
 
 
 @ti.func
+def _uncut(way):
+    """A displacement, or the mean of four, without what says that solids cut it."""
+    return way - ti.f32(_CUT / 4) * ti.floor(way * ti.f32(4 / _CUT) + ti.f32(0.5))
+
+
+@ti.func
+def _way_at(paths: ti.template(), c, axis, n, cargo: ti.template()):
+    """Displacement of what is carried, along its own axis with the mark of a cut."""
+    way = ti.cast(n, ti.f32)
+    if ti.static(cargo.faces):
+        way = face_velocity_at(paths, c, axis, n)
+    else:
+        for d in ti.static(range(n.n)):
+            way[d] = paths[c + d * cells_of(strides_of(n), n)]
+    return way
+
+
+@ti.func
+def _uncut(way):
+    """A displacement, or the mean of four, without what says that solids cut it."""
+    return way - ti.f32(_CUT / 4) * ti.floor(way * ti.f32(4 / _CUT) + ti.f32(0.5))
+
+
+@ti.func
+def _way_at(paths: ti.template(), c, axis, n, cargo: ti.template()):
+    """Displacement of what is carried, along its own axis with the mark of a cut."""
+    way = ti.cast(n, ti.f32)
+    if ti.static(cargo.faces):
+        way = face_velocity_at(paths, c, axis, n)
+    else:
+        for d in ti.static(range(n.n)):
+            way[d] = paths[c + d * cells_of(strides_of(n), n)]
+    return way
+
+
+@ti.func
 def _move_along(
     k, c, I, paths: ti.template(), axis, points: ti.template(), known: ti.template(), n, lower, upper, period,
     cargo: ti.template(),
 ):  # fmt: skip
     """Where the paths of a run end, in the index space of what is carried; ``known`` is 1 where something lies there."""
-    q, way = ti.cast(I, ti.f32), ti.cast(I, ti.f32)
+    q, there = ti.cast(I, ti.f32), ti.f32(1.0)
     q[n.n - 1] += ti.cast(k, ti.f32)
-    if ti.static(cargo.faces):
-        way = face_velocity_at(paths, cell_of_run(c, k), axis, n)
-    else:
-        cells = cells_of(strides_of(n), n)
-        for d in ti.static(range(n.n)):
-            way[d] = paths[cell_of_run(c, k) + d * cells]
+    way = _way_at(paths, cell_of_run(c, k), axis, n, cargo)
+    if ti.static(cargo.solids):
+        there = ti.select(_along_axis(way, axis) < ti.f32(_CUT / 2), there, ti.f32(0.0))
+        way = _uncut(way)
     end = _wrapped(q + way, lower, period, cargo.wraps)
     inside = at_most(at_least(end, lower), upper)
-    if ti.static(cargo.passage or cargo.solids):
-        there = ti.f32(1.0)
+    if ti.static(cargo.passage):
         for d in ti.static(range(n.n)):
-            if ti.static(cargo.passage):
-                there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
-            if ti.static(cargo.solids):
-                there = ti.select(way[d] < ti.f32(_NO_WAY_BACK / 8), there, ti.f32(0.0))
+            there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
+    if ti.static(cargo.passage or cargo.solids):
         known[k] = there
     set_column(points, k, inside)
 

@@ -63,12 +63,6 @@ METHODS = ("multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi")
 _SWEEPS = {"multigrid-cg": 1, "multigrid": 2}
 """Smoothing sweeps per leg, beside black alone: one and conjugate gradients cost no more than two; alone, two pay."""
 
-_SWEEPS_BEFORE = {2: 2}
-"""Sweeps over the first guess, by number of axes, before multigrid and conjugate gradients take over.
-
-What is left of a step's right-hand side is mostly rough, and a first V-cycle only gains a factor of four on that. In 2D two
-sweeps take the place of one iteration of four to 1e-4; in 3D it takes so many that nothing is gained."""
-
 _LOOK_EVERY = {"gauss-seidel": 8, "jacobi": 8}
 
 
@@ -357,6 +351,7 @@ class EllipticSolver:
         self._seen = memory_of(self._scalars)
         self._sums = ti.ndarray(ti.f32, 2)
         self._make_room(sweeps, scratch)
+        self._shares = scratch is not None and self._z is not None
         self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._pockets = Pockets(self.level)
         self._problem: object = None
@@ -369,7 +364,6 @@ class EllipticSolver:
     def _make_room(self, sweeps: int | None, scratch: Scratch | None) -> None:
         """Arrays and levels that corrections are made in."""
         grid, method = self.grid, self.method
-        self._shares = scratch is not None
         if scratch is None:
             self._z, self._a_d = grid.array(), grid.array()
             self._d = grid.array() if self._searches else None
@@ -540,10 +534,6 @@ class EllipticSolver:
             factor = 2.0 ** -round(0.5 * math.log2(square))
             result = self._solve_magnified(rhs, out, factor, tolerance, max_iterations)
             return result._replace(removed_mean=mean) if self._several else result
-        if self.method == "multigrid-cg" and square > 0 and np.isfinite(square):
-            sweep = relaxation_kernels(self.grid.loops, self.level.coupling).sweep
-            for _ in range(_SWEEPS_BEFORE.get(self.grid.dim, 0)):
-                sweep(out, rhs, self.inv_diag, self.level.open, self.n, self.level.wrap)
         solve = self._accelerate if self._accelerated else self._correct
         look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
         result = solve(rhs, out, max_iterations, look_every)
