@@ -184,7 +184,7 @@ def _launch(kernel, values: Sequence[Any]) -> Launch:
 def watched() -> Iterator[Watch]:
     """Note every launch made inside, by whomever: kernels, what recordings replay, and arrays that are filled.
 
-    It costs some 4 µs a call, beside 33 of the smallest launch on a CPU. Only one may be open at a time.
+    It costs some 4 µs a call, beside 33 of the smallest launch that goes through Taichi. Only one may be open at a time.
     """
     watch = Watch()
     launch_kernel, launch, replay, fill = Kernel.launch_kernel, Launcher.launch, Replay.__call__, ti.ScalarNdarray.fill
