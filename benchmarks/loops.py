@@ -13,7 +13,7 @@ from common import milliseconds, save
 
 from taichi_fluid import backend
 from taichi_fluid.grid import Grid
-from taichi_fluid.kernels import PARTIALS, Array, GraphRecorder, add, loops, strides_of
+from taichi_fluid.kernels import PARTIALS, Array, GraphRecorder, Launcher, add, loops, strides_of
 from taichi_fluid.operators.interpolation import sample
 
 arch = backend.start(sys.argv[1] if len(sys.argv) > 1 else "cpu")
@@ -125,6 +125,7 @@ def value(c, I, s, a: ti.template()):
 @ti.kernel
 def sum_ours(a: Array, n: IntVector, partials: Array, out: Array):
     reduce_cells(n, partials, ti.f32(0.0), add, value, (a,))
+    ti.loop_config(serialize=True)
     for _ in range(1):
         out[0] = reduced(partials, ti.f32(0.0), add)
 
@@ -155,9 +156,11 @@ def main() -> None:
         recorder.launch(stencil_ours, small_a, small_out, small.n)
     replay = recorder.finish()
 
-    def launches():
+    def launches(kernel):
         for _ in range(20):
-            stencil_ours(small_a, small_out, small.n)
+            kernel(small_a, small_out, small.n)
+
+    straight = Launcher(stencil_ours)
 
     forms = {
         "stencil: flat array, our loop": lambda: stencil_ours(a, out, grid.n),
@@ -171,7 +174,8 @@ def main() -> None:
         "a[c] += 1 (atomic)": lambda: atomic_add(out, grid.n),
         "sum: two stages, deterministic": lambda: sum_ours(a, grid.n, partials, one),
         "sum: atomics": lambda: sum_atomic(a, grid.n, one),
-        "20 launches on 16³: from Python": launches,
+        "20 launches on 16³: by Taichi, from Python": lambda: launches(stencil_ours),
+        "20 launches on 16³: by `Launcher`, from Python": lambda: launches(straight),
         "20 launches on 16³: recorded graph": replay,
     }
     stencil_ours(a, out, grid.n)
