@@ -61,10 +61,11 @@ ti = _import_taichi()
 
 from taichi._kernels import fill_ndarray  # noqa: E402  (only after the quiet import above)
 from taichi.lang import impl  # noqa: E402
+from taichi.lang.exception import handle_exception_from_cpp  # noqa: E402
 from taichi.lang.kernel_impl import Kernel  # noqa: E402
 from taichi.lang.matrix import MatrixType  # noqa: E402
 
-__all__ = ["Kernel", "MatrixType", "fill_ndarray", "impl", "set_packed_image", "ti"]
+__all__ = ["Kernel", "MatrixType", "fill_ndarray", "handle_exception_from_cpp", "impl", "set_packed_image", "ti"]
 
 
 def set_packed_image(canvas, packed) -> None:

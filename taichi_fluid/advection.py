@@ -75,6 +75,7 @@ class Course(NamedTuple):
         faces: Whether paths begin at the faces of the velocity components, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
+        ahead: Whether the ways ahead are asked for too.
         on: Where the velocity lies.
     """
 
@@ -82,6 +83,7 @@ class Course(NamedTuple):
     faces: bool
     wraps: bool
     solids: bool
+    ahead: bool
     on: Placement
 
 
@@ -247,9 +249,11 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
                     # Beyond a side of the box there is nothing to run into.
                     if period[axis] == 0 and (there[axis] < 1 or there[axis] > n[axis]):
                         inside = 0
-                if free == 1 and inside == 1 and _sees(home, there, open, s, cells_of(s, n)) == 0:
-                    free = ti.cast(k - 1, ti.f32) / ti.cast(steps, ti.f32)
                 if inside == 1:
+                    # Taichi evaluates all of a condition, and outside the box there are no faces to look at.
+                    if free == 1:
+                        if _sees(home, there, open, s, cells_of(s, n)) == 0:
+                            free = ti.cast(k - 1, ti.f32) / ti.cast(steps, ti.f32)
                     H = P
                     home = there
                     for axis in ti.static(range(n.n)):
@@ -286,9 +290,9 @@ def _end_way(
 @ti.func
 def _find_ways(
     m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, n, period, step,
-    backward: ti.template(), forward: ti.template(), ahead: ti.template(), course: ti.template(), width: ti.template(),
+    backward: ti.template(), forward: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    """The displacements of a run of values: ``backward``, and where ``ahead`` is asked for ``forward``."""
+    """The displacements of a run of values: ``backward``, and where they are asked for ``forward``."""
     begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     mean, free = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
     along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
@@ -297,7 +301,7 @@ def _find_ways(
         m, width, _end_way,
         (begin, mean, open, distance, inv_dx, n, period, -step, course, False, free, backward),
     )  # fmt: skip
-    if ti.static(ahead):
+    if ti.static(course.ahead):
         _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, False, axis, width)
         along_run(
             m, width, _end_way,
@@ -332,14 +336,14 @@ def _put_own_way(k, a: ti.template(), c, axis, step, mean: ti.template(), n):
 @ti.func
 def _write_own_ways(
     m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, period, step, ahead: ti.template(), course: ti.template(), width: ti.template(),
+    arrival: ti.template(), n, period, step, course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """Of the ways that begin at the faces along ``axis`` the displacements along it: all that anybody reads there."""
     if ti.static(course.solids):
         backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-        _find_ways(m, c, I, u, axis, open, distance, inv_dx, n, period, step, backward, forward, ahead, course, width)
+        _find_ways(m, c, I, u, axis, open, distance, inv_dx, n, period, step, backward, forward, course, width)
         along_run(m, width, _put_own, (departure, c, axis, backward, n))
-        if ti.static(ahead):
+        if ti.static(course.ahead):
             along_run(m, width, _put_own, (arrival, c, axis, forward, n))
     else:
         begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
@@ -347,7 +351,7 @@ def _write_own_ways(
         along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
         _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, True, axis, width)
         along_run(m, width, _put_own_way, (departure, c, axis, -step, mean, n))
-        if ti.static(ahead):
+        if ti.static(course.ahead):
             _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, True, axis, width)
             along_run(m, width, _put_own_way, (arrival, c, axis, step, mean, n))
 
@@ -355,52 +359,39 @@ def _write_own_ways(
 @ti.func
 def _write_ways(
     c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, period, step, ahead: ti.template(), course: ti.template(), width: ti.template(),
+    arrival: ti.template(), n, period, step, course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     if ti.static(course.faces):
         for axis in range(n.n):
             _write_own_ways(
-                m, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, ahead, course, width
+                m, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, course, width
             )  # fmt: skip
     else:
         backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
-        _find_ways(m, c, I, u, 0, open, distance, inv_dx, n, period, step, backward, forward, ahead, course, width)
+        _find_ways(m, c, I, u, 0, open, distance, inv_dx, n, period, step, backward, forward, course, width)
         along_run(m, width, _put_columns, (departure, c, backward, n))
-        if ti.static(ahead):
+        if ti.static(course.ahead):
             along_run(m, width, _put_columns, (arrival, c, forward, n))
 
 
 @ti.func
-def _end_paths_at(
-    c, I, s, paths: ti.template(), u: ti.template(), n, period, step, axis: ti.template(), component: ti.template()
-):
-    """What the mean of four of the displacements along ``component`` reads beyond those that begin in the box."""
+def _write_own_ways_at(
+    c, I, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
+    arrival: ti.template(), n, period, step, course: ti.template(),
+):  # fmt: skip
+    _write_own_ways(1, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, course, 1)
+
+
+@ti.func
+def _end_paths_at(c, I, s, paths: ti.template(), n, period, closed, axis: ti.template(), component: ti.template()):
+    """What the mean of four of the displacements along ``component`` reads beside those that were traced."""
     lower = component * cells_of(s, n) + c
-    upper = lower + (n[axis] + 1) * s[axis]
     if period[axis] > 0:
         wrap_pair(paths, lower, s, n, axis)
-    elif ti.static(axis == component):
-        paths[upper] = step * u[upper]
-    else:
+    elif ti.static(axis != component):
         paths[lower] = paths[lower + s[axis]]
-
-
-@ti.func
-def _uncut(way):
-    """A displacement, or the mean of four, without what says that solids cut it."""
-    return way - ti.f32(_CUT / 4) * ti.floor(way * ti.f32(4 / _CUT) + ti.f32(0.5))
-
-
-@ti.func
-def _way_at(paths: ti.template(), c, axis, n, cargo: ti.template()):
-    """Displacement of what is carried, along its own axis with the mark of a cut."""
-    way = ti.cast(n, ti.f32)
-    if ti.static(cargo.faces):
-        way = face_velocity_at(paths, c, axis, n)
-    else:
-        for d in ti.static(range(n.n)):
-            way[d] = paths[c + d * cells_of(strides_of(n), n)]
-    return way
+    elif closed[axis] == 1:
+        paths[lower + (n[axis] + 1) * s[axis]] = ti.f32(0.0)
 
 
 @ti.func
@@ -552,37 +543,38 @@ def _correct(
 @kernel_family
 def trace_kernels(loops, course):
     IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
-    each_on_plane, dim = loops.each_on_plane, loops.dim
+    each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
 
     @ti.kernel
-    def trace_back(
-        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, n: IntVector,
-        period: FloatVector, step: ti.f32,
-    ):  # fmt: skip
-        each_run(
-            n, width, _write_ways,
-            (velocity, open, distance, inv_dx, departure, departure, n, period, step, False, course, width),
-        )  # fmt: skip
-
-    @ti.kernel
-    def trace_both_ways(
+    def trace(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
         period: FloatVector, step: ti.f32,
     ):  # fmt: skip
         each_run(
             n, width, _write_ways,
-            (velocity, open, distance, inv_dx, departure, arrival, n, period, step, True, course, width),
+            (velocity, open, distance, inv_dx, departure, arrival, n, period, step, course, width),
         )  # fmt: skip
 
     @ti.kernel
-    def end_paths(paths: Array, velocity: Array, n: IntVector, period: FloatVector, step: ti.f32):
-        """Ghosts of displacements that lie on faces, and those of the faces on the upper sides."""
+    def trace_box(
+        velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
+        period: FloatVector, step: ti.f32, axis: ti.i32, lower: IntVector, upper: IntVector,
+    ):  # fmt: skip
+        """From the faces along one axis between two integer positions."""
+        each_cell_in(
+            lower, upper, n, _write_own_ways_at,
+            (velocity, axis, open, distance, inv_dx, departure, arrival, n, period, step, course),
+        )  # fmt: skip
+
+    @ti.kernel
+    def end_paths(paths: Array, n: IntVector, period: FloatVector, closed: IntVector):
+        """Ghosts of displacements along faces, and the faces on upper sides that nothing passes."""
         for component in ti.static(range(dim)):
             for k in ti.static(range(dim)):
                 axis = ti.static((component + k) % dim)
-                each_on_plane(n, axis, _end_paths_at, (paths, velocity, n, period, step, axis, component))
+                each_on_plane(n, axis, _end_paths_at, (paths, n, period, closed, axis, component))
 
-    return {"trace_back": trace_back, "trace_both_ways": trace_both_ways, "end_paths": end_paths}
+    return {"trace": trace, "trace_box": trace_box, "end_paths": end_paths}
 
 
 @kernel_family
@@ -651,6 +643,7 @@ class Advection:
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self.in_place = self.scheme is Scheme.MACCORMACK
         self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
+        self._worked_in = (self._room, self._predicted, *self._limits)
         self._departure = self._own_departure = None
         self._on_faces = False
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
@@ -663,30 +656,34 @@ class Advection:
             dt: Seconds.
             faces: Paths for the components of a velocity. On the collocated grid they are those of the centres.
             departure: An array of ``dim`` components that MacCormack's paths lie in as long as something is carried
-                along them; left out, one is made and kept. It may be any but ``velocity``.
+                along them; left out, one is made and kept.
+
+        Raises:
+            ValueError: if ``departure`` is the velocity or an array that is worked in.
         """
         self.grid.require_runtime()
-        if departure is velocity:
-            raise ValueError("departure and velocity are the same array")
+        if departure is not None and any(departure is array for array in (velocity, *self._worked_in)):
+            raise ValueError("departure is the velocity or an array of scratch: give it one of its own")
         grid, walls, solids = self.grid, self.walls, self.solids
         self._on_faces = faces and not grid.collocated
-        course = Course(self.trace, self._on_faces, any(walls.periodic), solids is not None, grid.placement)
-        kernels, period, step = trace_kernels(grid.costly_loops, course), walls.periods, dt / grid.dx
-        paths, where = (velocity, *self._near(solids)), (grid.n, period, step)
-        if self.scheme is Scheme.SEMI_LAGRANGIAN:
-            self._departure = self._room
-            kernels.trace_back(*paths, self._departure, *where)
-        else:
-            if departure is None:
-                if self._own_departure is None:
-                    self._own_departure = grid.array(grid.dim)
-                departure = self._own_departure
-            self._departure = departure
-            kernels.trace_both_ways(*paths, departure, self._room, *where)
+        both = self.scheme is Scheme.MACCORMACK
+        course = Course(self.trace, self._on_faces, any(walls.periodic), solids is not None, both, grid.placement)
+        kernels, period = trace_kernels(grid.costly_loops, course), walls.periods
+        if not both:
+            departure = self._room
+        elif departure is None:
+            if self._own_departure is None:
+                self._own_departure = grid.array(grid.dim)
+            departure = self._own_departure
+        self._departure = departure
+        arrival = self._room if both else self._nothing[0]
+        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx)
+        kernels.trace(*paths)
         if self._on_faces:
-            kernels.end_paths(self._departure, velocity, grid.n, period, -step)
-            if self.scheme is Scheme.MACCORMACK:
-                kernels.end_paths(self._room, velocity, grid.n, period, step)
+            for axis, lower, upper in walls.upper_passages:
+                kernels.trace_box(*paths, axis, lower, upper)
+            for array in (departure, arrival) if both else (departure,):
+                kernels.end_paths(array, grid.n, period, walls.closed)
 
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
@@ -696,6 +693,8 @@ class Advection:
         """
         if current is out and not self.in_place:
             raise ValueError("current and out are the same array")
+        if out is self._departure:
+            raise ValueError("out holds the paths along which it would be carried")
         on_faces = component != SCALAR and not self.grid.collocated
         if self._departure is None or self._on_faces != on_faces:
             raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")

@@ -261,6 +261,22 @@ class Walls:
         return self._boxes[key]
 
     @functools.cached_property
+    def upper_passages(self):
+        """Axes through whose upper side something flows, each with the integer positions of its faces, from and to."""
+        found, vector = [], int_vector(self.grid.dim)
+        for axis in range(self.grid.dim):
+            if self.sides[axis][1].kind in (Boundary.INFLOW, Boundary.OPEN):
+                lower, upper = [1] * self.grid.dim, [n + 1 for n in self.grid.shape]
+                lower[axis], upper[axis] = upper[axis], upper[axis] + 1
+                found.append((axis, vector(*lower), vector(*upper)))
+        return found
+
+    @functools.cached_property
+    def closed(self):
+        """Per axis, 1 if nothing flows through its upper side."""
+        return int_vector(self.grid.dim)(*[int(pair[1].kind in CLOSED) for pair in self.sides])
+
+    @functools.cached_property
     def periods(self):
         """Cells per axis until the box begins again, 0 where it does not."""
         periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]

@@ -19,11 +19,11 @@ costs ten times as much.
 import ctypes
 import functools
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._ti import MatrixType, impl, ti
+from ._ti import MatrixType, handle_exception_from_cpp, impl, ti
 
 Array = ti.types.ndarray(dtype=ti.f32, ndim=1)
 """Annotation of every array argument of a kernel: flat, scalar, f32."""
@@ -112,7 +112,8 @@ def memory_of(array) -> np.ndarray | None:
     """
     if not _on_cpu():
         return None
-    pointer = impl.get_runtime().prog.get_ndarray_data_ptr_as_int(array.arr)
+    program: Any = impl.get_runtime().prog
+    pointer = program.get_ndarray_data_ptr_as_int(array.arr)
     return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), array.shape)
 
 
@@ -665,11 +666,11 @@ class Launcher:
         self._kernel, self._primal = kernel, kernel._primal
         annotations = [argument.annotation for argument in self._primal.arguments]
         self._setters = None if self._primal.return_type else _setters(annotations)
-        self._compiled = self._data = None
+        self._ready: tuple[Any, Any] = (None, None)
 
-    def __call__(self, *args) -> None:
-        if not self.launch(args):
-            self._kernel(*args)
+    def __call__(self, *args, **kwargs) -> None:
+        if kwargs or not self.launch(args):
+            self._kernel(*args, **kwargs)
 
     def launch(self, args) -> bool:
         """Launch straight away if this is possible."""
@@ -679,15 +680,19 @@ class Launcher:
         if runtime.target_tape or runtime.fwd_mode_manager:
             return False
         (one,) = compiled.values()
-        program = runtime.prog
-        if one is not self._compiled:
-            data = program.compile_kernel(program.config(), program.get_device_caps(), one)
-            self._compiled, self._data = one, data
+        program: Any = runtime.prog
+        known, data = self._ready
         context = one.make_launch_context()
         for index, (setter, value) in enumerate(zip(self._setters, args, strict=True)):
             if not setter(context, index, value):
                 return False
-        program.launch_kernel(self._data, context)
+        try:
+            if one is not known:
+                data = program.compile_kernel(program.config(), program.get_device_caps(), one)
+                self._ready = one, data
+            program.launch_kernel(data, context)
+        except Exception as error:
+            raise handle_exception_from_cpp(error) from None
         return True
 
 
@@ -731,7 +736,7 @@ def _set_int(context, index, value) -> bool:
 
 
 def _set_vector(count, real, context, index, value) -> bool:
-    entries = value.entries if isinstance(value, ti.Matrix) else None
+    entries: Any = value.entries if isinstance(value, ti.Matrix) else None
     fits = isinstance(entries, np.ndarray) and entries.size == count and entries.dtype.kind in ("fi" if real else "i")
     if fits:
         put, kind = (context.set_struct_arg_float, float) if real else (context.set_struct_arg_int, int)
@@ -771,7 +776,7 @@ class Replay:
 class GraphRecorder:
     """Records kernel launches once, to be replayed from C++ without Python between them.
 
-    A launch through Python costs tens of microseconds; a replayed one a few. The recorder keeps the arrays by name,
+    A launch through Python costs some ten microseconds; a replayed one a few. The recorder keeps the arrays by name,
     so a recording is written as ordinary calls: ``recorder.launch(kernel, array, shape, 1.0)``.
     """
 

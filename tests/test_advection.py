@@ -303,3 +303,36 @@ def test_paths_end_where_a_velocity_is_carried():
     there.advection.carry_velocity(velocity, out, 1.0)
     with pytest.raises(RuntimeError, match="trace_paths"):
         there.advection.carry(there.grid.array(), there.grid.array())
+
+
+def test_maccormack_works_in_place(dim):
+    """Bit for bit: of what it carries it reads nothing but its own cell after the prediction."""
+    shape = SHAPES[dim][0]
+    there, faces, values = flow(shape, Scheme.MACCORMACK), random_velocity(shape), random_scalar(shape)
+    apart, velocity, scalar = there.velocity(faces), there.arrays.velocity(faces), there.arrays.scalar(values)
+    expected = there.scalar(values, faces)
+    there.advection.trace_paths(velocity, 1.0)
+    there.advection.carry(scalar, scalar)
+    np.testing.assert_array_equal(there.grid.to_numpy(scalar), expected)
+    there.advection.carry_velocity(velocity, velocity, 1.0)
+    for found, wanted in zip(there.arrays.faces(velocity), apart, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_paths_of_centres_are_none_of_faces_and_the_other_way_round():
+    there = Flow((6, 5), Scheme.MACCORMACK)
+    velocity, out = there.grid.velocity(), there.grid.velocity()
+    there.advection.trace_paths(velocity, 1.0)
+    with pytest.raises(RuntimeError, match=r"trace_paths\(faces=True\)"):
+        there.advection.carry(velocity, out, 0)
+
+
+def test_paths_need_an_array_of_their_own():
+    there = Flow((6, 5), Scheme.MACCORMACK)
+    velocity, departure, scratch = there.grid.velocity(), there.grid.velocity(), there.advection._room
+    for taken in (velocity, scratch):
+        with pytest.raises(ValueError, match="departure"):
+            there.advection.trace_paths(velocity, 1.0, departure=taken)
+    there.advection.trace_paths(velocity, 1.0, faces=True, departure=departure)
+    with pytest.raises(ValueError, match="holds the paths"):
+        there.advection.carry(velocity, departure, 0)

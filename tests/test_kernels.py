@@ -1,5 +1,9 @@
 """The loops visit what they say, once each; reductions and launch graphs."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from reference import SHAPES
@@ -330,3 +334,67 @@ def test_a_graph_refuses_one_array_in_two_places(dim):
     array = grid.array()
     with pytest.raises(ValueError, match="same array"):
         GraphRecorder(dim).launch(marking_kernels(grid.loops).scale, array, array, grid.n, 1.0)
+
+
+# Launches.
+
+
+@pytest.mark.vulkan_too
+def test_a_later_launch_goes_straight_and_does_the_same(dim, monkeypatch):
+    grid, values = Grid(SHAPES[dim][0], 1.0), np.random.default_rng(3).random(SHAPES[dim][0]).astype(np.float32)
+    scale = marking_kernels(grid.loops).scale
+    a, b = grid.array(), grid.array()
+    grid.from_numpy(a, values)
+    scale(a, b, grid.n, 3.0)
+    monkeypatch.setattr(scale, "_kernel", None)
+    for factor in (2.0, 0, True, np.float64(0.5)):
+        scale(a, b, grid.n, factor)
+        np.testing.assert_array_equal(grid.to_numpy(b), np.float32(factor) * values)
+
+
+def test_what_does_not_fit_gets_the_messages_of_taichi(dim):
+    grid = Grid(SHAPES[dim][0], 1.0)
+    scale, a, b = marking_kernels(grid.loops).scale, grid.array(), grid.array()
+    scale(a, b, grid.n, 1.0)
+    for wrong in (
+        (a, b, grid.n, "1"),
+        (a, b, grid.n),
+        (a, ti.ndarray(ti.i32, grid.cells), grid.n, 1.0),
+        (a, 1.0, grid.n, 1.0),
+    ):
+        with pytest.raises(Exception, match="cannot be converted|missing|Expect element type|Invalid type"):
+            scale(*wrong)
+    numbers = np.zeros(grid.cells, np.float32)
+    a.fill(2.0)
+    scale(a, numbers, grid.n, 4.0)
+    assert set(numbers) == {0.0, 8.0}, "an array of NumPy's is as good, interior alone"
+
+
+def test_memory_of_an_array_is_the_array():
+    array = ti.ndarray(ti.f32, 5)
+    array.fill(1.5)
+    seen = kernels.memory_of(array)
+    if not on_cpu():
+        assert seen is None
+        return
+    array[3] = 7.0
+    np.testing.assert_array_equal(seen, [1.5, 1.5, 1.5, 7.0, 1.5])
+
+
+def test_with_many_threads_too():
+    """Shares of planes and the seams between them, of which two threads know only the simplest case."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        __file__,
+        "-k",
+        "turn or sum or each",
+    ]
+    environment = {**os.environ, "TI_CPU_MAX_NUM_THREADS": "7"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-2000:]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import divergence, face_shape, norm, random_scalar, take
+from reference import divergence, face_shape, mirrored_velocity, norm, random_scalar, take
 from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
@@ -550,6 +550,44 @@ def test_backflow_through_an_open_side_is_ambient(dim, scheme):
             assert (take(found, axis, slice(1, None) if sign > 0 else slice(0, -1)) == 1).all()
             found = flow.scalar(np.ones(shape), uniform(shape, 20 * speed))
             assert not found.any(), "blown through altogether"
+
+
+@schemes
+@pytest.mark.parametrize("trace", Trace, ids=lambda trace: trace.value)
+@pytest.mark.parametrize("name", ["open", "inflow"])
+def test_a_mirror_changes_nothing_where_the_sides_let_through(dim, scheme, trace, name):
+    """The faces on the upper sides begin paths of as many stages as those on the lower ones."""
+    shape, rng = (9, 7, 5)[:dim], np.random.default_rng(1)
+    enters = [inflow(*(s * 1.5 * (a == 0) for a in range(dim))) for s in (1, -1)]
+    flow = Flow(shape, [(OPEN, OPEN) if name == "open" else enters] + [(OPEN, OPEN)] * (dim - 1), scheme, trace)
+    faces = [rng.standard_normal(face_shape(shape, axis)) for axis in range(dim)]
+
+    def carried(faces):
+        velocity, out = flow.grid.velocity(), flow.grid.velocity()
+        flow.grid.face_velocity_from_numpy(velocity, [np.ascontiguousarray(f, np.float32) for f in faces])
+        flow.walls.fill_velocity(velocity, keep=True)
+        flow.advection.carry_velocity(velocity, out, 0.9)
+        return flow.grid.face_velocity_to_numpy(out)
+
+    plain = carried(faces)
+    for axis in range(dim):
+        seen = mirrored_velocity(carried(mirrored_velocity(faces, axis)), axis)
+        for a, b in zip(seen, plain, strict=True):
+            # Places are rounded differently at both ends of the box.
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+def test_a_path_beside_a_solid_may_leave_the_box_by_cells():
+    """Beyond a side there are no faces to look at: it ended the process."""
+    sides = [["open", {"kind": "inflow", "velocity": [-1.0, 0.0]}], ["free-slip", "free-slip"]]
+    scene = Scene.from_dict({
+        "name": "out", "domain": {"size": [1.0, 1.0], "resolution": 24, "boundaries": sides},
+        "solids": [{"shape": "sphere", "center": [0.12, 0.5], "radius": 0.08}], "solver": {"cfl": 4.0, "max_dt": 1.0},
+    })  # fmt: skip
+    simulation = Simulation(scene)
+    for _ in range(6):
+        simulation.step()
+    assert np.isfinite(simulation.to_numpy("velocity")).all()
 
 
 @schemes

@@ -22,8 +22,8 @@ TRAFFIC = {
     # kernel: (reads, writes). A name is a parameter of the kernel, and all components of its array count:
     # name:1 only one of them, name:w as many as a vorticity has; name/2 every other cell; name@fine_n or name@coarse_n the
     # cells of that grid in place of n, name@box those from lower to upper. A kernel of several passes names what each of them reads.
-    "trace_kernels.trace_back": ("velocity distance", "departure"),
-    "trace_kernels.trace_both_ways": ("velocity distance", "departure arrival"),
+    "trace_kernels.trace": ("velocity distance", "departure arrival"),
+    "trace_kernels.trace_box": ("", ""),
     "trace_kernels.end_paths": ("", ""),
     "advection_kernels.semi_lagrangian": ("a:1 departure distance", "out:1"),
     "advection_kernels.predict": ("a:1 departure distance", "predicted least most"),
