@@ -362,7 +362,7 @@ def test_what_does_not_fit_gets_the_messages_of_taichi(dim):
         (a, ti.ndarray(ti.i32, grid.cells), grid.n, 1.0),
         (a, 1.0, grid.n, 1.0),
     ):
-        with pytest.raises(Exception, match="cannot be converted|missing|Expect element type|Invalid type"):
+        with pytest.raises(Exception, match=r"cannot be converted|missing|Expect element type|Invalid type"):
             scale(*wrong)
     numbers = np.zeros(grid.cells, np.float32)
     a.fill(2.0)
