@@ -23,6 +23,7 @@ from .kernels import (
     put_run,
     strides_of,
 )
+from .operators.differences import centre_velocity_at
 from .operators.ghosts import wrap_pair
 from .operators.interpolation import face_velocity_at, inside_box
 from .operators.placement import Placement
@@ -92,6 +93,7 @@ class Cargo(NamedTuple):
 
     Attributes:
         faces: Whether it is a velocity component on its faces, or lies at cell centres.
+        between: Whether it lies at cell centres and the paths begin at the faces around.
         wraps: Whether an axis is periodic.
         solids: Whether paths may end at solids.
         passage: Whether they may leave the box.
@@ -99,6 +101,7 @@ class Cargo(NamedTuple):
     """
 
     faces: bool
+    between: bool
     wraps: bool
     solids: bool
     passage: bool
@@ -406,6 +409,8 @@ def _way_at(paths: ti.template(), c, axis, n, cargo: ti.template()):
     way = ti.cast(n, ti.f32)
     if ti.static(cargo.faces):
         way = face_velocity_at(paths, c, axis, n)
+    elif ti.static(cargo.between):
+        way = centre_velocity_at(paths, c, n)
     else:
         for d in ti.static(range(n.n)):
             way[d] = paths[c + d * cells_of(strides_of(n), n)]
@@ -630,9 +635,11 @@ class Advection:
 
     Attributes:
         in_place: Whether ``carry`` may write to the array that it reads, as MacCormack's correction can.
+        shares_paths: Whether what lies at centres can be carried along the paths of the faces. Not beside solids: from
+            half a cell away something else may be in the way.
 
     Use:
-        ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there;
+        ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there, or between;
         ``carry_velocity`` for the velocity itself. Paths last until anything else works in ``scratch``.
     """
 
@@ -642,6 +649,7 @@ class Advection:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self.in_place = self.scheme is Scheme.MACCORMACK
+        self.shares_paths = solids is None
         self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
         self._worked_in = (self._room, self._predicted, *self._limits)
         self._departure = self._own_departure = None
@@ -654,7 +662,8 @@ class Advection:
         Args:
             velocity: What to follow.
             dt: Seconds.
-            faces: Paths for the components of a velocity. On the collocated grid they are those of the centres.
+            faces: Paths for the components of a velocity, and, where ``shares_paths`` says so, means of them for what
+                lies at centres. On the collocated grid they are those of the centres.
             departure: An array of ``dim`` components that MacCormack's paths lie in as long as something is carried
                 along them; left out, one is made and kept.
 
@@ -696,13 +705,16 @@ class Advection:
         if out is self._departure:
             raise ValueError("out holds the paths along which it would be carried")
         on_faces = component != SCALAR and not self.grid.collocated
-        if self._departure is None or self._on_faces != on_faces:
+        between = self._on_faces and not on_faces
+        if self._departure is None or on_faces > self._on_faces or between > self.shares_paths:
             raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")
         self.grid.require_runtime()
         grid, walls = self.grid, self.walls
         # A velocity may be read beside solids.
         near = self.solids if component == SCALAR else None
-        cargo = Cargo(on_faces, any(walls.periodic), self.solids is not None, walls.has_passage, near is not None)
+        cargo = Cargo(
+            on_faces, between, any(walls.periodic), self.solids is not None, walls.has_passage, near is not None
+        )
         kernels, axis = advection_kernels(grid.costly_loops, cargo), max(component, 0)
         where = (grid.n, offset, *walls.path_limits(component), walls.periods, *self._near(near))
         if self.scheme is Scheme.SEMI_LAGRANGIAN:

@@ -348,16 +348,20 @@ class Simulation(Flow):
             self.walls.fill_velocity(self.state.velocity.current, keep=True)
 
     def _advect(self, dt: float) -> Iterator[None]:
-        yield from self._advect_scalars(dt)
-        yield from self._advect_velocity(dt)
-
-    def _advect_scalars(self, dt: float) -> Iterator[None]:
-        if self.expansion is not None:
-            self._thin_out(dt)
         # The same to the end, as between two parts a new scene may bring in another.
         advection = self._advection
+        yield from self._advect_scalars(dt, advection, faces=advection.shares_paths)
+        yield from self._advect_velocity(dt, advection, traced=advection.shares_paths)
+
+    def _advect_alone(self, dt: float) -> Iterator[None]:
+        """Carry the velocity and nothing else: on the collocated grid, which projects once more after it."""
+        yield from self._advect_velocity(dt, self._advection)
+
+    def _advect_scalars(self, dt: float, advection: Advection, faces: bool = False) -> Iterator[None]:
+        if self.expansion is not None:
+            self._thin_out(dt)
         velocity = self.state.velocity
-        advection.trace_paths(velocity.current, dt, departure=velocity.next)
+        advection.trace_paths(velocity.current, dt, faces=faces, departure=velocity.next)
         yield
         # A list, as between two parts a new scene may bring in more.
         for quantity in list(self.state.carried.values()):
@@ -376,10 +380,11 @@ class Simulation(Flow):
                 self.flame.dilute(quantity.current, dt, offset)
         self._fill_scalars()
 
-    def _advect_velocity(self, dt: float) -> Iterator[None]:
-        velocity, advection = self.state.velocity, self._advection
-        advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
-        yield
+    def _advect_velocity(self, dt: float, advection: Advection, traced: bool = False) -> Iterator[None]:
+        velocity = self.state.velocity
+        if not traced:
+            advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
+            yield
         out = velocity.current if advection.in_place else velocity.next
         for axis in range(self.grid.dim):
             advection.carry(velocity.current, out, axis, axis * self.grid.cells)
@@ -470,7 +475,7 @@ class Simulation(Flow):
 
     def _carry(self, dt: float) -> Iterator[None]:
         yield from self._diffuse_scalars(dt)
-        yield from self._advect_scalars(dt)
+        yield from self._advect_scalars(dt, self._advection)
 
     def _make_diffusion(self) -> Diffusion:
         solver = self._scene.solver
@@ -647,7 +652,7 @@ _COLLOCATED_STEP = (
     Stage("forces", Simulation._force),
     Stage("diffuse", Simulation._diffuse_alone),
     Stage("project", Simulation._project),
-    Stage("advect", Simulation._advect_velocity),
+    Stage("advect", Simulation._advect_alone),
     Stage("project again", Simulation._project),
     Stage("carry", Simulation._carry),
 )

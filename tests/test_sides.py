@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import divergence, face_shape, mirrored_velocity, norm, random_scalar, take
+from reference import divergence, face_shape, mirrored, mirrored_velocity, norm, random_scalar, take
 from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
@@ -431,6 +431,8 @@ def test_a_periodic_flow_does_not_know_where_its_box_begins(dim):
 # Advection
 
 schemes = pytest.mark.parametrize("scheme", Scheme, ids=lambda scheme: scheme.value)
+begins = pytest.mark.parametrize("faces_begin", [False, True], ids=["centres", "faces"])
+"""Where the paths of a scalar begin: where it lies, or at the faces around."""
 
 
 class Flow:
@@ -447,11 +449,11 @@ class Flow:
         self.walls.fill_velocity(velocity)
         return velocity
 
-    def scalar(self, values, velocity, dt=1.0, name="smoke"):
+    def scalar(self, values, velocity, dt=1.0, name="smoke", faces_begin=False):
         current, out = self.grid.array(), self.grid.array()
         self.grid.from_numpy(current, np.asarray(values, np.float32))
         self.walls.fill(current, name=name)
-        self.advection.trace_paths(self.velocity_array(velocity), dt)
+        self.advection.trace_paths(self.velocity_array(velocity), dt, faces=faces_begin)
         self.advection.carry(current, out, name=name)
         return self.grid.to_numpy(out)
 
@@ -472,14 +474,15 @@ def uniform(shape, speed):
 
 @pytest.mark.vulkan_too
 @schemes
+@begins
 @pytest.mark.parametrize("trace", [Trace.EULER, Trace.RK3], ids=lambda trace: trace.value)
 @pytest.mark.parametrize("shape", [(8, 5), (7, 1), (4, 6, 3)], ids=str)
-def test_whole_cells_around_a_periodic_box_are_a_roll(shape, scheme, trace):
+def test_whole_cells_around_a_periodic_box_are_a_roll(shape, scheme, trace, faces_begin):
     """Also once around and further, and across every edge at once."""
     values, axes = random_scalar(shape).astype(np.float32), tuple(range(len(shape)))
     for cells in ((1, 0, 0), (3, -2, 1), (-8, 5, 3), (17, -11, 30)):
         moved = cells[: len(shape)]
-        found = ring(shape, scheme, trace).scalar(values, uniform(shape, moved))
+        found = ring(shape, scheme, trace).scalar(values, uniform(shape, moved), faces_begin=faces_begin)
         # MacCormack's correction is half the difference of two equal values; 1 ulp.
         np.testing.assert_array_max_ulp(found, np.roll(values, moved, axes), maxulp=1)
 
@@ -501,16 +504,17 @@ def test_the_roll_test_notices_a_wall():
 
 @pytest.mark.vulkan_too
 @schemes
+@begins
 @given(st.sampled_from([0.01, 0.3, 1.0, 4.7, 30.0, 1e4]), st.integers(0, 20))
-def test_any_speed_stays_between_what_there_was(scheme, cfl, seed):
+def test_any_speed_stays_between_what_there_was(scheme, faces_begin, cfl, seed):
     """Around a ring; and through a tunnel, with what enters at its sides: ambient is 0."""
     for shape in ((9, 8), (5, 4, 6)):
         dim, rng = len(shape), np.random.default_rng(seed)
         values = random_scalar(shape, seed).astype(np.float32)
         flow = cfl * rng.standard_normal((dim, *shape))
-        found = ring(shape, scheme).scalar(values, flow)
+        found = ring(shape, scheme).scalar(values, flow, faces_begin=faces_begin)
         assert values.min() <= found.min() <= found.max() <= values.max()
-        found = tunnel(dim, scheme).scalar(values, flow)
+        found = tunnel(dim, scheme).scalar(values, flow, faces_begin=faces_begin)
         assert min(values.min(), 0) <= found.min() <= found.max() <= max(values.max(), 2.5)
 
 
@@ -522,20 +526,22 @@ def tunnel(dim, scheme):
 
 
 @schemes
-def test_smoke_enters_through_an_inflow_cell_by_cell(dim, scheme):
+@begins
+def test_smoke_enters_through_an_inflow_cell_by_cell(dim, scheme, faces_begin):
     """With whole cells a step, as a front without a blur."""
     shape = (8, 3, 3)[:dim]
     speed = (1.0, 0.0, 0.0)[:dim]
     flow = Flow(shape, [(inflow(*speed, smoke=0.75), OPEN)] + [(FREE, FREE)] * (dim - 1), scheme)
     values = np.zeros(shape)
     for step in range(1, 11):
-        values = flow.scalar(values, uniform(shape, speed))
+        values = flow.scalar(values, uniform(shape, speed), faces_begin=faces_begin)
         front = np.where(np.arange(8) < step, 0.75, 0.0).astype(np.float32)
         np.testing.assert_array_equal(values, np.broadcast_to(front.reshape(-1, *(1,) * (dim - 1)), shape))
 
 
 @schemes
-def test_backflow_through_an_open_side_is_ambient(dim, scheme):
+@begins
+def test_backflow_through_an_open_side_is_ambient(dim, scheme, faces_begin):
     """Whatever has left does not come back: what enters is 0."""
     shape = (8, 4, 3)[:dim]
     for axis in range(dim):
@@ -544,11 +550,11 @@ def test_backflow_through_an_open_side_is_ambient(dim, scheme):
             sides[axis] = (OPEN, OPEN)
             flow, speed = Flow(shape, sides, scheme), np.zeros(dim)
             speed[axis] = sign
-            found = flow.scalar(np.ones(shape), uniform(shape, speed))
+            found = flow.scalar(np.ones(shape), uniform(shape, speed), faces_begin=faces_begin)
             entered = take(found, axis, slice(0, 1) if sign > 0 else slice(-1, None))
             assert not entered.any()
             assert (take(found, axis, slice(1, None) if sign > 0 else slice(0, -1)) == 1).all()
-            found = flow.scalar(np.ones(shape), uniform(shape, 20 * speed))
+            found = flow.scalar(np.ones(shape), uniform(shape, 20 * speed), faces_begin=faces_begin)
             assert not found.any(), "blown through altogether"
 
 
@@ -562,18 +568,25 @@ def test_a_mirror_changes_nothing_where_the_sides_let_through(dim, scheme, trace
     flow = Flow(shape, [(OPEN, OPEN) if name == "open" else enters] + [(OPEN, OPEN)] * (dim - 1), scheme, trace)
     faces = [rng.standard_normal(face_shape(shape, axis)) for axis in range(dim)]
 
-    def carried(faces):
+    def carried(faces, values):
         velocity, out = flow.grid.velocity(), flow.grid.velocity()
         flow.grid.face_velocity_from_numpy(velocity, [np.ascontiguousarray(f, np.float32) for f in faces])
         flow.walls.fill_velocity(velocity, keep=True)
         flow.advection.carry_velocity(velocity, out, 0.9)
-        return flow.grid.face_velocity_to_numpy(out)
+        # What lies between the faces goes along with them.
+        current, following = flow.grid.array(), flow.grid.array()
+        flow.grid.from_numpy(current, np.ascontiguousarray(values, np.float32))
+        flow.walls.fill(current, name="smoke")
+        flow.advection.carry(current, following, name="smoke")
+        return flow.grid.face_velocity_to_numpy(out), flow.grid.to_numpy(following)
 
-    plain = carried(faces)
+    values = random_scalar(shape)
+    plain, smoke = carried(faces, values)
     for axis in range(dim):
-        seen = mirrored_velocity(carried(mirrored_velocity(faces, axis)), axis)
-        for a, b in zip(seen, plain, strict=True):
-            # Places are rounded differently at both ends of the box.
+        seen, found = carried(mirrored_velocity(faces, axis), mirrored(values, axis))
+        # Places are rounded differently at both ends of the box.
+        np.testing.assert_allclose(mirrored(found, axis), smoke, rtol=0, atol=1e-5)
+        for a, b in zip(mirrored_velocity(seen, axis), plain, strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
@@ -591,8 +604,9 @@ def test_a_path_beside_a_solid_may_leave_the_box_by_cells():
 
 
 @schemes
+@begins
 @pytest.mark.parametrize("cfl", [0.25, 0.5, 1.0, 1.7])
-def test_smoke_leaves_through_an_open_side_without_a_trace(scheme, cfl):
+def test_smoke_leaves_through_an_open_side_without_a_trace(scheme, faces_begin, cfl):
     """A blob on its way out is the same blob as in a box that does not end there, up to the last cell."""
     n, long = 16, 48
     x = np.arange(long)[:, None] + np.zeros((1, 3))
@@ -602,8 +616,8 @@ def test_smoke_leaves_through_an_open_side_without_a_trace(scheme, cfl):
     one, two = blob[:n], blob
     total = [one.sum()]
     for _ in range(int(20 / cfl)):
-        one = short_box.scalar(one, uniform((n, 3), (cfl, 0)))
-        two = long_box.scalar(two, uniform((long, 3), (cfl, 0)))
+        one = short_box.scalar(one, uniform((n, 3), (cfl, 0)), faces_begin=faces_begin)
+        two = long_box.scalar(two, uniform((long, 3), (cfl, 0)), faces_begin=faces_begin)
         assert 0 <= one.min() <= one.max() <= 1
         total.append(one.sum())
         # Semi-Lagrangian reads upwind only; MacCormack looks a cell ahead, where there is nothing any more.
