@@ -99,14 +99,11 @@ def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale, on
 
 @kernel_family
 def magnitude_kernels(loops, components):
-    IntVector, reduce_cells, reduced = loops.IntVector, loops.reduce_cells, loops.reduced
+    IntVector, reduce_to = loops.IntVector, loops.reduce_to
 
     @ti.kernel
     def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), largest)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
 
     return {"largest_magnitude": largest_magnitude}
 
@@ -130,21 +127,15 @@ def cut_kernels(loops):
 @kernel_family
 def diagnostic_kernels(loops, on):
     IntVector, each_cell = loops.IntVector, loops.each_cell
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+    reduce_to = loops.reduce_to
 
     @ti.kernel
     def total(a: Array, n: IntVector, offset: ti.i32, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _value_at, (a, offset))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _value_at, (a, offset))
 
     @ti.kernel
     def squares(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _square_at, (a,))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _square_at, (a,))
 
     @ti.kernel
     def subtract(a: Array, b: Array, n: IntVector):
@@ -152,21 +143,12 @@ def diagnostic_kernels(loops, on):
 
     @ti.kernel
     def speed_squares(velocity: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _speed_square_at, (velocity, n))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _speed_square_at, (velocity, n))
 
     @ti.kernel
     def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n, on))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), largest)
-        reduce_cells(n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n, on))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[1] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n, on))
+        reduce_to(out, 1, n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n, on))
 
     @ti.kernel
     def compute_speed(velocity: Array, out: Array, n: IntVector, scale: ti.f32):

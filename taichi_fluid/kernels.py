@@ -283,10 +283,12 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     Returns:
         A namespace of ``each_cell(n, body, args)``, ``each_cell_in(lower, upper, n, body, args)``,
+        ``each_cell_alone(n, body, args)``,
         ``each_run(n, width, body, args)`` with a ``width`` and a ``long`` one, ``write_cells(n, out, value, args)``,
         ``each_of_colour(n, colour, body, args)``, ``each_on_plane(n, axis, body, args)``,
         ``each_pixel(width, height, body, args)``,
         ``reduce_cells(n, partials, start, combine, body, args)`` and ``reduced(partials, start, combine)``,
+        ``reduce_to(out, place, n, partials, start, combine, body, args)``, which is both,
         ``in_turn(n, passes, total)`` and ``total_of(n, partials)``.
     """
     dim, rows, serial = shape
@@ -343,6 +345,11 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     @ti.func
     def each_cell(n, body: ti.template(), args: ti.template()):
         each_cell_in(n * 0 + 1, n + 1, n, body, args)
+
+    @ti.func
+    def each_cell_alone(n, body: ti.template(), args: ti.template()):
+        """Every cell, row by row, inside a serial task: for grids of a few cells."""
+        each_row_of_box(0, _rows_in(n * 0 + 1, n + 1), n * 0 + 1, n + 1, n, body, args)
 
     width, long = (RUN, LONG_RUN) if rows else (1, 1)
 
@@ -498,6 +505,18 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         return total
 
     @ti.func
+    def reduce_to(
+        out: ti.template(), place: ti.template(), n, partials: ti.template(), start, combine: ti.template(),
+        body: ti.template(), args: ti.template(),
+    ):  # fmt: skip
+        """``reduce_cells``, and the one number that it makes in a place of ``out``."""
+        reduce_cells(n, partials, start, combine, body, args)
+        # Not marked serial a loop of one iteration would wake a thread.
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            out[place] = reduced(partials, start, combine)
+
+    @ti.func
     def row_of_plane(i, row, n):
         """First cell of a row of the plane whose first coordinate is ``i``."""
         I = n * 0 + 1
@@ -641,6 +660,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         FloatVector=float_vector(dim),
         each_cell=each_cell,
         each_cell_in=each_cell_in,
+        each_cell_alone=each_cell_alone,
         each_run=each_run,
         write_cells=write_cells,
         width=width,
@@ -650,6 +670,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         each_pixel=each_pixel,
         reduce_cells=reduce_cells,
         reduced=reduced,
+        reduce_to=reduce_to,
         in_turn=in_turn,
         total_of=total_of,
     )

@@ -478,7 +478,7 @@ def shape_kernels(loops, shape, kind):
 def solid_kernels(loops, voxels):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+    reduce_to = loops.reduce_to
 
     @ti.kernel
     def clear(distance: Array, owner: Array, n: IntVector):
@@ -508,12 +508,9 @@ def solid_kernels(loops, voxels):
         open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector, dx: ti.f32,
         partials: Array, out: Array,
     ):  # fmt: skip
-        reduce_cells(
-            n, partials, ti.f32(0.0), largest, _solid_speed_at, (open, distance, owner, motions, n, origin, dx)
+        reduce_to(
+            out, 0, n, partials, ti.f32(0.0), largest, _solid_speed_at, (open, distance, owner, motions, n, origin, dx)
         )  # fmt: skip
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), largest)
 
     @ti.kernel
     def extend_velocity(

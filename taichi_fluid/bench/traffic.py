@@ -62,7 +62,11 @@ TRAFFIC = {
     "relaxation_kernels.smooth": ("x rhs inv_diag", "x"),
     "relaxation_kernels.first_sweep": ("rhs inv_diag", "x"),
     "multigrid_kernels.compute_residual": ("x rhs/2 inv_diag/2 weight/2", "residual/2"),
-    "multigrid_kernels.start_down": ("rhs inv_diag weight/2", "x residual/2"),
+    "multigrid_kernels.descend": (
+        "rhs inv_diag weight/2  residual/2 plain@coarse_n",
+        "x residual/2  coarse_rhs@coarse_n",
+    ),
+    "multigrid_kernels.solve_coarsest": ("rhs inv_diag", "x"),
     "multigrid_kernels.restrict": ("residual/2@fine_n plain", "rhs"),
     "multigrid_kernels.finish_up": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),
     "multigrid_kernels.finish_up_and_sum": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),

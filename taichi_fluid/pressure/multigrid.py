@@ -35,11 +35,11 @@ from ..kernels import (
     strides_of,
 )
 from ..operators.ghosts import wrap_or_clear
-from .poisson import PoissonLevel, Sides, mean_kernels, product_at, renewed, write_run_of_operator
+from .poisson import PoissonLevel, Sides, mean_kernels, product_at, renewed, subtract_at, write_run_of_operator
 from .relaxation import relax_at, relaxation_kernels, relaxed_at, scale_at
 
 COARSEST_SWEEPS = 8
-"""Sweeps on the coarsest level, which is at most two cells wide along every axis."""
+"""Sweeps on the coarsest level, which is at most two cells wide along every axis, after black alone."""
 
 
 @ti.func
@@ -305,6 +305,27 @@ def _prolong_cell(
     x[c] = x[c] + total * weight[c]
 
 
+@ti.func
+def _clear_at(c, I, s, x: ti.template()):
+    x[c] = ti.f32(0.0)
+
+
+@ti.func
+def _relax_colour_at(
+    c, I, s, colour, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n,
+    cut: ti.template(),
+):  # fmt: skip
+    if (I.sum() & 1) == colour:
+        relax_at(c, I, s, x, rhs, inv_diag, open, n, cut)
+
+
+@ti.func
+def _count_at(c, I, s, x: ti.template(), inv_diag: ti.template(), total: ti.template(), count: ti.template()):
+    if inv_diag[c] > 0:
+        total += x[c]
+        count += ti.f32(1.0)
+
+
 def _bits(number: int, dim: int) -> int:
     return sum((number >> a) & 1 for a in range(dim))
 
@@ -314,6 +335,7 @@ def multigrid_kernels(loops, coupling):
     IntVector, each_cell = loops.IntVector, loops.each_cell
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
     each_run, in_turn, width = loops.each_run, loops.in_turn, loops.long
+    each_cell_alone = loops.each_cell_alone
     cut, wraps = coupling
 
     @ti.kernel
@@ -339,10 +361,11 @@ def multigrid_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
 
     @ti.kernel
-    def start_down(
-        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
+    def descend(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, plain: Array,
+        coarse_rhs: Array, n: IntVector, coarse_n: IntVector, scale: ti.f32,
     ):  # fmt: skip
-        """Black, red, black from x = 0 and the residual that they leave, where no axis is periodic."""
+        """Black, red, black from x = 0, and ``restrict`` of the residual that they leave; no axis is periodic."""
         in_turn(
             n,
             (
@@ -353,6 +376,30 @@ def multigrid_kernels(loops, coupling):
             ),
             (),
         )
+        each_run(coarse_n, width, _restrict_run, (residual, open, plain, coarse_rhs, n, scale, width, cut))
+
+    @ti.func
+    def remove_mean(x: ti.template(), inv_diag: ti.template(), n):
+        total, count = ti.f32(0.0), ti.f32(0.0)
+        each_cell_alone(n, _count_at, (x, inv_diag, total, count))
+        if count > 0:
+            each_cell_alone(n, subtract_at, (x, inv_diag, total / count))
+
+    @ti.kernel
+    def solve_coarsest(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, balanced: ti.i32):
+        """Black, then red and black again and again, from x = 0; no axis is periodic.
+
+        ``balanced`` takes the mean out of ``rhs`` before, and out of ``x`` after it.
+        """
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            if balanced == 1:
+                remove_mean(rhs, inv_diag, n)
+            each_cell_alone(n, _clear_at, (x,))
+            for half in range(2 * COARSEST_SWEEPS + 1):
+                each_cell_alone(n, _relax_colour_at, ((half + 1) & 1, x, rhs, inv_diag, open, n, cut))
+            if balanced == 1:
+                remove_mean(x, inv_diag, n)
 
     @ti.kernel
     def restrict(
@@ -406,7 +453,8 @@ def multigrid_kernels(loops, coupling):
     return {
         "compute_transfer_weight": compute_transfer_weight,
         "compute_residual": compute_residual,
-        "start_down": start_down,
+        "descend": descend,
+        "solve_coarsest": solve_coarsest,
         "restrict": restrict,
         "finish_up": finish_up,
         "finish_up_and_sum": finish_up_and_sum,
@@ -534,37 +582,47 @@ class Multigrid:
 
     def _record_level(self, launch, depth, rhs, solution, residual, partials=None):
         level = self.levels[depth]
-        smoother = level.smoother
-        system = (solution, rhs, level.inv_diag, level.open, level.n, level.wrap)
-        coarsest = depth + 1 == len(self.levels)
-        balanced = self._balances(depth)
+        if depth + 1 == len(self.levels):
+            self._record_coarsest(launch, level, rhs, solution)
+            return
+        coarse, balanced = self.levels[depth + 1], self._balances(depth)
         if balanced:
             self._record_balance(launch, level, rhs)
-        if coarsest:
-            launch(smoother.start, *system)
-            for _ in range(COARSEST_SWEEPS - 1):
-                launch(smoother.sweep, *system)
-        else:
-            coarse = self.levels[depth + 1]
-            self._record_descent(launch, level, coarse, rhs, solution, residual)
-            self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
-            self._record_ascent(launch, level, coarse, rhs, solution, partials)
+        self._record_descent(launch, level, coarse, rhs, solution, residual)
+        self._record_level(launch, depth + 1, coarse.rhs, coarse.solution, coarse.residual)
+        self._record_ascent(launch, level, coarse, rhs, solution, partials)
         if balanced:
+            self._record_balance(launch, level, solution)
+
+    def _record_coarsest(self, launch, level, rhs, solution):
+        smoother = level.smoother
+        operator = (solution, rhs, level.inv_diag, level.open, level.n)
+        if not level.coupling.wraps:
+            launch(level.transfer.solve_coarsest, *operator, int(self.singular))
+            return
+        if self.singular:
+            self._record_balance(launch, level, rhs)
+        launch(smoother.start, *operator, level.wrap)
+        for _ in range(COARSEST_SWEEPS - 1):
+            launch(smoother.sweep, *operator, level.wrap)
+        if self.singular:
             self._record_balance(launch, level, solution)
 
     def _record_descent(self, launch, level, coarse, rhs, solution, residual):
         """Sweeps from 0, and the residual that they leave as right-hand side of the coarser level."""
         smoother, transfer = level.smoother, level.transfer
         operator = (solution, rhs, level.inv_diag, level.open)
+        scale = 4.0 / 2 ** sum(n > 1 for n in level.grid.shape)
         if self.sweeps == 1 and not level.coupling.wraps:
-            launch(transfer.start_down, *operator, level.weight, residual, level.n)
-        else:
-            launch(smoother.start, *operator, level.n, level.wrap)
-            for _ in range(self.sweeps - 1):
-                launch(smoother.sweep, *operator, level.n, level.wrap)
-            launch(transfer.compute_residual, *operator, level.weight, residual, level.n, level.across)
-        halved = sum(n > 1 for n in level.grid.shape)
-        launch(transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, 4.0 / 2**halved)
+            launch(
+                transfer.descend, *operator, level.weight, residual, coarse.seen, coarse.rhs, level.n, coarse.n, scale
+            )
+            return
+        launch(smoother.start, *operator, level.n, level.wrap)
+        for _ in range(self.sweeps - 1):
+            launch(smoother.sweep, *operator, level.n, level.wrap)
+        launch(transfer.compute_residual, *operator, level.weight, residual, level.n, level.across)
+        launch(transfer.restrict, residual, level.open, coarse.seen, coarse.rhs, coarse.n, level.n, scale)
 
     def _record_balance(self, launch, level, x):
         launch(level.means.remove_mean, x, level.inv_diag, level.n, self._partials, level.sums)

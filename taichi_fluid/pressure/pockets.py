@@ -86,7 +86,7 @@ def _held_at(c, I, s, inv_diag: ti.template(), open: ti.template(), held: ti.tem
 @kernel_family
 def label_kernels(loops, coupling):
     IntVector, each_cell = loops.IntVector, loops.each_cell
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+    reduce_to = loops.reduce_to
     cut = coupling.cut
 
     @ti.kernel
@@ -103,17 +103,11 @@ def label_kernels(loops, coupling):
 
     @ti.kernel
     def count_roots(label: IntArray, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), add, _is_root_at, (label,))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _is_root_at, (label,))
 
     @ti.kernel
     def find_held(inv_diag: Array, open: Array, held: Array, n: IntVector, partials: Array, out: Array):
-        reduce_cells(n, partials, ti.f32(0.0), largest, _held_at, (inv_diag, open, held, n, cut))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[1] = reduced(partials, ti.f32(0.0), largest)
+        reduce_to(out, 1, n, partials, ti.f32(0.0), largest, _held_at, (inv_diag, open, held, n, cut))
 
     return {
         "start_labels": start_labels,

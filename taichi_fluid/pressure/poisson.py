@@ -425,7 +425,8 @@ def _one_at(c, I, s, inv_diag: ti.template()):
 
 
 @ti.func
-def _subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
+def subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
+    """Take ``mean`` out of what is solved for."""
     if inv_diag[c] > 0:
         x[c] = x[c] - mean
 
@@ -433,15 +434,12 @@ def _subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
 @kernel_family
 def mean_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
-    reduce_cells, reduced = loops.reduce_cells, loops.reduced
+    reduce_to = loops.reduce_to
 
     @ti.kernel
     def count_unknowns(inv_diag: Array, n: IntVector, partials: Array, sums: Array):
         """Write the count of unknowns to ``sums[1]``."""
-        reduce_cells(n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            sums[1] = reduced(partials, ti.f32(0.0), add)
+        reduce_to(sums, 1, n, partials, ti.f32(0.0), add, _one_at, (inv_diag,))
 
     @ti.kernel
     def remove_mean(x: Array, inv_diag: Array, n: IntVector, partials: Array, sums: Array):
@@ -449,11 +447,8 @@ def mean_kernels(loops):
 
         ``sums[1]`` holds the count of unknowns, from ``count_unknowns``.
         """
-        reduce_cells(n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            sums[0] = reduced(partials, ti.f32(0.0), add)
-        each_cell(n, _subtract_at, (x, inv_diag, sums[0] / sums[1]))
+        reduce_to(sums, 0, n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
+        each_cell(n, subtract_at, (x, inv_diag, sums[0] / sums[1]))
 
     return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
 

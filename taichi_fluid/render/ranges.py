@@ -85,7 +85,7 @@ def _fastest_at(
 @kernel_family
 def range_kernels(loops, has_solids, dim, on):
     """Reductions over a plane: the loops are those of a 2D grid, the array is that of a grid of ``dim`` axes."""
-    reduce_cells, reduced, PlaneShape = loops.reduce_cells, loops.reduced, loops.IntVector
+    reduce_to, PlaneShape = loops.reduce_to, loops.IntVector
     Shape, Weights = ti.types.vector(dim, ti.i32), ti.types.vector(dim, ti.f32)
 
     @ti.kernel
@@ -93,33 +93,24 @@ def range_kernels(loops, has_solids, dim, on):
         a: Array, fluid: Array, n: PlaneShape, base: ti.i32, right: ti.i32, upward: ti.i32, above: ti.i32,
         partials: Array, out: Array,
     ):  # fmt: skip
-        reduce_cells(
-            n, partials, ti.f32(_NONE), largest, _extreme_at,
+        reduce_to(
+            out, 0, n, partials, ti.f32(_NONE), largest, _extreme_at,
             (a, fluid, base, right, upward, above, ti.f32(1.0), has_solids),
         )  # fmt: skip
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(_NONE), largest)
-        reduce_cells(
-            n, partials, ti.f32(_NONE), largest, _extreme_at,
+        reduce_to(
+            out, 1, n, partials, ti.f32(_NONE), largest, _extreme_at,
             (a, fluid, base, right, upward, above, ti.f32(-1.0), has_solids),
         )  # fmt: skip
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[1] = reduced(partials, ti.f32(_NONE), largest)
 
     @ti.kernel
     def fastest(
         u: Array, fluid: Array, n: PlaneShape, base: ti.i32, right: ti.i32, upward: ti.i32, above: ti.i32,
         shape: Shape, weights: Weights, partials: Array, out: Array,
     ):  # fmt: skip
-        reduce_cells(
-            n, partials, ti.f32(0.0), largest, _fastest_at,
+        reduce_to(
+            out, 0, n, partials, ti.f32(0.0), largest, _fastest_at,
             (u, fluid, base, right, upward, above, shape, weights, has_solids, on),
         )  # fmt: skip
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            out[0] = reduced(partials, ti.f32(0.0), largest)
 
     return {"extremes": extremes, "fastest": fastest, "Weights": Weights}
 
