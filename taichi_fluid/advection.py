@@ -5,6 +5,7 @@ Then one function carries every scalar and every velocity component alike. (Stam
 MacCormack; Ralston 1962 for the third-order trace.)
 """
 
+import math
 from enum import Enum
 from typing import NamedTuple
 
@@ -12,7 +13,11 @@ from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid, Scratch
 from .kernels import (
+    ARRAY_BITS,
+    RUN,
     Array,
+    IntArray,
+    address,
     along_run,
     at_least,
     at_most,
@@ -61,6 +66,9 @@ _CUT = 4096.0
 _FARTHEST = 0.1 * _CUT
 """Cells that a path may lead where there are solids: of the mean of four, what is no multiple of ``_CUT`` / 4 is the way."""
 
+_NEAR = 2
+"""Cells around a run outside of which nobody looks when no path is that long."""
+
 _LOOKS_PER_CELL = 2.0
 """How often a path near a solid looks which cell it is in, so that it never steps over one."""
 
@@ -77,6 +85,7 @@ class Course(NamedTuple):
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
         ahead: Whether the ways ahead are asked for too.
+        sparse: Whether to note that a way back is longer than ``_NEAR`` cells.
         on: Where the velocity lies.
     """
 
@@ -85,6 +94,7 @@ class Course(NamedTuple):
     wraps: bool
     solids: bool
     ahead: bool
+    sparse: bool
     on: Placement
 
 
@@ -98,6 +108,7 @@ class Cargo(NamedTuple):
         solids: Whether paths may end at solids.
         passage: Whether they may leave the box.
         beside: Whether only cells count that are seen from a departure point, no solid being between.
+        sparse: Whether what comes from where there is nothing is not looked at.
     """
 
     faces: bool
@@ -106,6 +117,7 @@ class Cargo(NamedTuple):
     solids: bool
     passage: bool
     beside: bool
+    sparse: bool
 
 
 @ti.func
@@ -313,6 +325,23 @@ def _find_ways(
 
 
 @ti.func
+def _find_far(k, step, ways: ti.template(), far: ti.template()):
+    for line in ti.static(range(ways.n)):
+        # Rounding must not take a path that is just near to a cell further away.
+        far |= ti.cast(ti.abs(step * ways[ti.i32(line), k]) > ti.f32(_NEAR - 0.01), ti.i32)
+
+
+@ti.func
+def _note_far(m, step, ways: ti.template(), occupied: ti.template(), course: ti.template(), width: ti.template()):
+    """Say in the last place of ``occupied`` that some way of a run, of ``step`` times what is given, is not near."""
+    if ti.static(course.sparse):
+        far = 0
+        along_run(m, width, _find_far, (step, ways, far))
+        if far != 0:
+            occupied[occupied.shape[0] - 1] = 1
+
+
+@ti.func
 def _put_columns(k, a: ti.template(), c, columns: ti.template(), n):
     cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
@@ -326,53 +355,51 @@ def _put_within(k, out: ti.template(), c, found: ti.template()):
 
 
 @ti.func
-def _put_own(k, a: ti.template(), c, axis, columns: ti.template(), n):
-    """Write the displacement along ``axis``."""
-    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = _along_axis(column(columns, k), axis)
-
-
-@ti.func
-def _put_own_way(k, a: ti.template(), c, axis, step, mean: ti.template(), n):
-    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = step * mean[ti.i32(0), k]
+def _put_own(k, a: ti.template(), c, axis, step, columns: ti.template(), n):
+    """Write the displacement along ``axis``: what ``columns`` says of it, or all that they say, times ``step``."""
+    own = columns[ti.i32(0), k] if ti.static(columns.n == 1) else _along_axis(column(columns, k), axis)
+    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = step * own
 
 
 @ti.func
 def _write_own_ways(
     m, c, I, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, period, step, course: ti.template(), width: ti.template(),
+    arrival: ti.template(), n, period, step, occupied: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     """Of the ways that begin at the faces along ``axis`` the displacements along it: all that anybody reads there."""
     if ti.static(course.solids):
         backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         _find_ways(m, c, I, u, axis, open, distance, inv_dx, n, period, step, backward, forward, course, width)
-        along_run(m, width, _put_own, (departure, c, axis, backward, n))
+        along_run(m, width, _put_own, (departure, c, axis, ti.f32(1.0), backward, n))
         if ti.static(course.ahead):
-            along_run(m, width, _put_own, (arrival, c, axis, forward, n))
+            along_run(m, width, _put_own, (arrival, c, axis, ti.f32(1.0), forward, n))
     else:
         begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         mean = ti.Matrix.zero(ti.f32, 1, width)
         along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
         _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, True, axis, width)
-        along_run(m, width, _put_own_way, (departure, c, axis, -step, mean, n))
+        along_run(m, width, _put_own, (departure, c, axis, -step, mean, n))
+        _note_far(m, step, mean, occupied, course, width)
         if ti.static(course.ahead):
             _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, True, axis, width)
-            along_run(m, width, _put_own_way, (arrival, c, axis, step, mean, n))
+            along_run(m, width, _put_own, (arrival, c, axis, step, mean, n))
 
 
 @ti.func
 def _write_ways(
     c, I, m, s, u: ti.template(), open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, period, step, course: ti.template(), width: ti.template(),
+    arrival: ti.template(), n, period, step, occupied: ti.template(), course: ti.template(), width: ti.template(),
 ):  # fmt: skip
     if ti.static(course.faces):
         for axis in range(n.n):
             _write_own_ways(
-                m, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, course, width
+                m, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, occupied, course, width
             )  # fmt: skip
     else:
         backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         _find_ways(m, c, I, u, 0, open, distance, inv_dx, n, period, step, backward, forward, course, width)
         along_run(m, width, _put_columns, (departure, c, backward, n))
+        _note_far(m, ti.f32(1.0), backward, occupied, course, width)
         if ti.static(course.ahead):
             along_run(m, width, _put_columns, (arrival, c, forward, n))
 
@@ -380,9 +407,9 @@ def _write_ways(
 @ti.func
 def _write_own_ways_at(
     c, I, s, u: ti.template(), axis, open: ti.template(), distance: ti.template(), inv_dx, departure: ti.template(),
-    arrival: ti.template(), n, period, step, course: ti.template(),
+    arrival: ti.template(), n, period, step, occupied: ti.template(), course: ti.template(),
 ):  # fmt: skip
-    _write_own_ways(1, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, course, 1)
+    _write_own_ways(1, c, I, u, axis, open, distance, inv_dx, departure, arrival, n, period, step, occupied, course, 1)
 
 
 @ti.func
@@ -477,6 +504,81 @@ def _look_beside(
 
 
 @ti.func
+def _stretch_at(I, stretch, n):
+    """Place of a stretch of the row of ``I`` among all.
+
+    A row is a ghost, stretches of ``RUN`` cells as runs have them, and what is left with the other ghost.
+    """
+    row = I[0]
+    for axis in ti.static(range(1, n.n - 1)):
+        row = row * (n[axis] + 2) + I[axis]
+    return row * (n[n.n - 1] // RUN + 2) + stretch
+
+
+@ti.func
+def _stretch_of_run(I):
+    return (I[I.n - 1] + RUN - 1) // RUN
+
+
+@ti.func
+def _noted_at(I, occupied: ti.template(), n):
+    """Where the prediction says whether it has found anything: in the half that nobody looks at any more."""
+    place = _stretch_at(I, _stretch_of_run(I), n)
+    if ti.static(n.n == 2):
+        place += occupied.shape[0] // 2
+    return place
+
+
+@ti.func
+def _mark_stretch_at(c, I, s, a: ti.template(), offset, occupied: ti.template(), n):
+    """Note whether anything but 0 is within ``_NEAR`` cells of a stretch of this row.
+
+    Which one stands in the place of the last coordinate.
+    """
+    last = ti.static(n.n - 1)
+    first = ti.max(I[last] * RUN - (RUN - 1) - _NEAR, 0)
+    end = ti.min(I[last] * RUN + 1 + _NEAR, n[last] + 2)
+    J = I
+    J[last] = first
+    start = address(offset + flat(J, s), ARRAY_BITS)
+    bits = 0
+    for k in range(end - first):
+        bits |= ti.bit_cast(a[cell_of_run(start, k)], ti.i32)
+    occupied[_stretch_at(I, I[last], n)] = ti.cast((bits & ti.i32(0x7FFFFFFF)) != 0, ti.i32)
+
+
+@ti.func
+def _any_beside(place, along, step, last, noted: ti.template()):
+    """Whether any of the rows is marked that lie within ``_NEAR`` of the one at ``along``, ``step`` apart in ``noted``."""
+    anything = 0
+    for k in ti.static(range(-_NEAR, _NEAR + 1)):
+        anything |= noted[place + (ti.min(ti.max(along + k, 0), last) - along) * step]
+    return anything
+
+
+@ti.func
+def _spread_mark_at(c, I, s, occupied: ti.template(), n):
+    """The same of the rows beside it in its plane."""
+    place = _stretch_at(I, I[2], n)
+    occupied[occupied.shape[0] // 2 + place] = _any_beside(place, I[1], n[2] // RUN + 2, n[1] + 1, occupied)
+
+
+@ti.func
+def _is_anything_near(I, occupied: ti.template(), n):
+    """Whether anything but 0 may be where the paths of a run come from."""
+    place, step = _stretch_at(I, _stretch_of_run(I), n), n[n.n - 1] // RUN + 2
+    if ti.static(n.n == 3):
+        place += occupied.shape[0] // 2
+        step *= n[1] + 2
+    return occupied[occupied.shape[0] - 1] | _any_beside(place, I[0], step, n[0] + 1, occupied)
+
+
+@ti.func
+def _put_nothing(k, a: ti.template(), c):
+    a[cell_of_run(c, k)] = ti.f32(0.0)
+
+
+@ti.func
 def _sample_departures(
     m, c, I, a: ti.template(), departure: ti.template(), axis, found: ti.template(), n, offset, lower, upper, period,
     open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
@@ -492,44 +594,65 @@ def _sample_departures(
 @ti.func
 def _semi_lagrangian_of_run(
     c, I, m, s, a: ti.template(), departure: ti.template(), axis, out: ti.template(), n, offset, lower, upper, period,
-    open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
+    open: ti.template(), distance: ti.template(), inv_dx, occupied: ti.template(), cargo: ti.template(),
+    width: ti.template(),
 ):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, 3, width)
-    _sample_departures(
-        m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
-    )  # fmt: skip
-    along_run(m, width, _put_within, (out, offset + c, found))
+    anything = 1
+    if ti.static(cargo.sparse):
+        anything = _is_anything_near(I, occupied, n)
+    if anything == 1:
+        found = ti.Matrix.zero(ti.f32, 3, width)
+        _sample_departures(
+            m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+        )  # fmt: skip
+        along_run(m, width, _put_within, (out, offset + c, found))
+    else:
+        along_run(m, width, _put_nothing, (out, offset + c))
 
 
 @ti.func
 def _predict_run(
     c, I, m, s, a: ti.template(), departure: ti.template(), axis, predicted: ti.template(), least: ti.template(),
     most: ti.template(), n, offset, lower, upper, period, open: ti.template(), distance: ti.template(), inv_dx,
-    cargo: ti.template(), width: ti.template(),
+    occupied: ti.template(), cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, 3, width)
-    _sample_departures(
-        m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
-    )  # fmt: skip
-    along_run(m, width, put_run, (predicted, c, found, VALUE))
-    along_run(m, width, put_run, (least, c, found, LEAST))
-    along_run(m, width, put_run, (most, c, found, MOST))
+    anything = 1
+    if ti.static(cargo.sparse):
+        anything = _is_anything_near(I, occupied, n)
+        occupied[_noted_at(I, occupied, n)] = anything
+    if anything == 1:
+        found = ti.Matrix.zero(ti.f32, 3, width)
+        _sample_departures(
+            m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+        )  # fmt: skip
+        along_run(m, width, put_run, (predicted, c, found, VALUE))
+        along_run(m, width, put_run, (least, c, found, LEAST))
+        along_run(m, width, put_run, (most, c, found, MOST))
+    else:
+        # Where nothing is found nobody asks for the limits.
+        along_run(m, width, _put_nothing, (predicted, c))
 
 
 @ti.func
 def _correct_run(
     c, I, m, s, a: ti.template(), predicted: ti.template(), least: ti.template(), most: ti.template(),
     arrival: ti.template(), axis, out: ti.template(), n, offset, lower, upper, period, open: ti.template(),
-    distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
+    distance: ti.template(), inv_dx, occupied: ti.template(), cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    points, found = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, 1, width)
-    known = ti.Vector([ti.f32(1.0)] * width)
-    along_run(m, width, _move_along, (c, I, arrival, axis, points, known, n, lower, upper, period, cargo))
-    sample_run(m, predicted, 0, points, found, n, width)
-    if ti.static(cargo.beside):
-        along_run(m, width, _look_beside, (predicted, 0, points, found, n, open, distance, inv_dx))
-    along_run(m, width, _correct, (c, a, offset, predicted, found, known, least, most, cargo))
-    along_run(m, width, put_run, (out, offset + c, found, VALUE))
+    anything = 1
+    if ti.static(cargo.sparse):
+        anything = occupied[_noted_at(I, occupied, n)]
+    if anything == 1:
+        points, found = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, 1, width)
+        known = ti.Vector([ti.f32(1.0)] * width)
+        along_run(m, width, _move_along, (c, I, arrival, axis, points, known, n, lower, upper, period, cargo))
+        sample_run(m, predicted, 0, points, found, n, width)
+        if ti.static(cargo.beside):
+            along_run(m, width, _look_beside, (predicted, 0, points, found, n, open, distance, inv_dx))
+        along_run(m, width, _correct, (c, a, offset, predicted, found, known, least, most, cargo))
+        along_run(m, width, put_run, (out, offset + c, found, VALUE))
+    else:
+        along_run(m, width, _put_nothing, (out, offset + c))
 
 
 @ti.func
@@ -553,22 +676,26 @@ def trace_kernels(loops, course):
     @ti.kernel
     def trace(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
-        period: FloatVector, step: ti.f32,
+        period: FloatVector, step: ti.f32, occupied: IntArray,
     ):  # fmt: skip
+        if ti.static(course.sparse):
+            ti.loop_config(serialize=True)
+            for _ in range(1):
+                occupied[occupied.shape[0] - 1] = 0
         each_run(
             n, width, _write_ways,
-            (velocity, open, distance, inv_dx, departure, arrival, n, period, step, course, width),
+            (velocity, open, distance, inv_dx, departure, arrival, n, period, step, occupied, course, width),
         )  # fmt: skip
 
     @ti.kernel
     def trace_box(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
-        period: FloatVector, step: ti.f32, axis: ti.i32, lower: IntVector, upper: IntVector,
+        period: FloatVector, step: ti.f32, occupied: IntArray, axis: ti.i32, lower: IntVector, upper: IntVector,
     ):  # fmt: skip
         """From the faces along one axis between two integer positions."""
         each_cell_in(
             lower, upper, n, _write_own_ways_at,
-            (velocity, axis, open, distance, inv_dx, departure, arrival, n, period, step, course),
+            (velocity, axis, open, distance, inv_dx, departure, arrival, n, period, step, occupied, course),
         )  # fmt: skip
 
     @ti.kernel
@@ -585,41 +712,51 @@ def trace_kernels(loops, course):
 @kernel_family
 def advection_kernels(loops, cargo):
     IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
+    each_cell_in, dim = loops.each_cell_in, loops.dim
+
+    @ti.kernel
+    def mark_occupied(a: Array, offset: ti.i32, occupied: IntArray, n: IntVector):
+        ends = n + 2
+        ends[dim - 1] = n[dim - 1] // RUN + 2
+        each_cell_in(n * 0, ends, n, _mark_stretch_at, (a, offset, occupied, n))
+        if ti.static(dim == 3):
+            each_cell_in(n * 0, ends, n, _spread_mark_at, (occupied, n))
 
     @ti.kernel
     def semi_lagrangian(
         a: Array, departure: Array, axis: ti.i32, out: Array, n: IntVector, offset: ti.i32, lower: FloatVector,
         upper: FloatVector, period: FloatVector, open: Array, distance: Array, inv_dx: ti.f32,
+        occupied: IntArray,
     ):  # fmt: skip
         each_run(
             n, width, _semi_lagrangian_of_run,
-            (a, departure, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
+            (a, departure, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, occupied, cargo, width),
         )  # fmt: skip
 
     @ti.kernel
     def predict(
         a: Array, departure: Array, axis: ti.i32, predicted: Array, least: Array, most: Array, n: IntVector,
         offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
-        inv_dx: ti.f32,
+        inv_dx: ti.f32, occupied: IntArray,
     ):  # fmt: skip
         each_run(
             n, width, _predict_run,
-            (a, departure, axis, predicted, least, most, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
+            (a, departure, axis, predicted, least, most, n, offset, lower, upper, period, open, distance, inv_dx, occupied, cargo, width),
         )  # fmt: skip
 
     @ti.kernel
     def correct(
         a: Array, predicted: Array, least: Array, most: Array, arrival: Array, axis: ti.i32, out: Array, n: IntVector,
         offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
-        inv_dx: ti.f32,
+        inv_dx: ti.f32, occupied: IntArray,
     ):  # fmt: skip
         """``out`` may be ``a``, of which each cell reads its own value before it writes it."""
         each_run(
             n, width, _correct_run,
-            (a, predicted, least, most, arrival, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width),
+            (a, predicted, least, most, arrival, axis, out, n, offset, lower, upper, period, open, distance, inv_dx, occupied, cargo, width),
         )  # fmt: skip
 
-    return {"semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
+    return {"mark_occupied": mark_occupied, "semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
 
 
 class Advection:
@@ -655,6 +792,10 @@ class Advection:
         self._departure = self._own_departure = None
         self._on_faces = False
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
+        # What comes from where there is nothing need not be looked at, which pays where a loop takes rows. On the other
+        # side of a seam nobody looks.
+        self._sparse = grid.costly_loops.rows and not any(walls.periodic)
+        self._occupied = ti.ndarray(ti.i32, 2 * self._stretches + 1 if self._sparse else 1)
 
     def trace_paths(self, velocity, dt: float, *, faces: bool = False, departure=None) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity that lies there.
@@ -676,7 +817,9 @@ class Advection:
         grid, walls, solids = self.grid, self.walls, self.solids
         self._on_faces = faces and not grid.collocated
         both = self.scheme is Scheme.MACCORMACK
-        course = Course(self.trace, self._on_faces, any(walls.periodic), solids is not None, both, grid.placement)
+        course = Course(
+            self.trace, self._on_faces, any(walls.periodic), solids is not None, both, self._sparse, grid.placement
+        )
         kernels, period = trace_kernels(grid.costly_loops, course), walls.periods
         if not both:
             departure = self._room
@@ -686,7 +829,7 @@ class Advection:
             departure = self._own_departure
         self._departure = departure
         arrival = self._room if both else self._nothing[0]
-        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx)
+        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx, self._occupied)
         kernels.trace(*paths)
         if self._on_faces:
             for axis, lower, upper in walls.upper_passages:
@@ -712,19 +855,29 @@ class Advection:
         grid, walls = self.grid, self.walls
         # A velocity may be read beside solids.
         near = self.solids if component == SCALAR else None
+        sparse = component == SCALAR and self._sparse
         cargo = Cargo(
-            on_faces, between, any(walls.periodic), self.solids is not None, walls.has_passage, near is not None
+            on_faces, between, any(walls.periodic), self.solids is not None, walls.has_passage, near is not None, sparse
         )
         kernels, axis = advection_kernels(grid.costly_loops, cargo), max(component, 0)
-        where = (grid.n, offset, *walls.path_limits(component), walls.periods, *self._near(near))
+        if sparse:
+            kernels.mark_occupied(current, offset, self._occupied, grid.n)
+        near = (*self._near(near), self._occupied)
+        where = (grid.n, offset, *walls.path_limits(component), walls.periods, *near)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.semi_lagrangian(current, self._departure, axis, out, *where)
         else:
             kernels.predict(current, self._departure, axis, self._predicted, *self._limits, *where)
             walls.fill(self._predicted, component)
-            where = (grid.n, offset, *walls.box_limits(component), walls.periods, *self._near(near))
+            where = (grid.n, offset, *walls.box_limits(component), walls.periods, *near)
             kernels.correct(current, self._predicted, *self._limits, self._room, axis, out, *where)
         walls.fill(out, component, offset, name)
+
+    @property
+    def _stretches(self) -> int:
+        """Stretches of ``RUN`` cells in all rows, ghosts included."""
+        *across, along = self.grid.shape
+        return math.prod(n + 2 for n in across) * (along // RUN + 2)
 
     def _near(self, solids: Solids | None):
         """What kernels are told of solids, or two words where there are none, and 1/dx."""

@@ -93,8 +93,9 @@ def test_words_are_those_counted_by_hand(dim):
     advection = Advection(grid, walls, scratch, Scheme.MACCORMACK, Trace.RK2)
     assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1, departure=v)) == dim + 2 * dim
     # MacCormack of a scalar: predicted, with two limits, from value and departure; corrected from these and the arrival.
-    corrected = (1 + 3 + dim) + 1
-    assert words_per_cell(grid, lambda: advection.carry(a, b)) == (1 + dim + 3) + corrected
+    # On a CPU it is looked through before, for where there is nothing.
+    corrected, looked = (1 + 3 + dim) + 1, int(grid.loops.rows)
+    assert words_per_cell(grid, lambda: advection.carry(a, b)) == looked + (1 + dim + 3) + corrected
     # A component of a velocity takes as much, and its paths as much as those of the centres: one way along each axis.
     assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1, faces=True, departure=v)) == dim + 2 * dim
     assert words_per_cell(grid, lambda: advection.carry(u, u, 1, grid.cells)) == (1 + dim + 3) + corrected
@@ -168,8 +169,8 @@ def test_launches_per_step(step_counts):
     launches = {name: stage["launches"] for name, stage in numbers["stages"].items()}
     assert list(launches) == STAGES
     # Paths from the faces and their ghosts; smoke, heat and three components, each predicted, corrected and given its
-    # ghosts twice.
-    assert launches["advect"] <= 3 + 5 * 4
+    # ghosts twice; and where smoke and heat are.
+    assert launches["advect"] <= 3 + 5 * 4 + 2
     # Source of smoke and of heat, cooling, ghosts of two scalars and three components.
     assert launches["sources"] <= 2 + 1 + 5
     # Vorticity, its ghosts, confinement, buoyancy, ghosts of three components.
@@ -179,26 +180,27 @@ def test_launches_per_step(step_counts):
     assert launches["project"] <= 10 + 12 * numbers["iterations"]
     assert numbers["launches_per_step"] == sum(launches.values())
     # An iteration is one call from Python.
-    assert numbers["calls_per_step"] <= 3 + 23 + 8 + 7 + 10 + numbers["iterations"]
+    assert numbers["calls_per_step"] <= 3 + 25 + 8 + 7 + 10 + numbers["iterations"]
 
 
 def test_kernels_compiled(step_counts):
     _, compiled, _ = step_counts
-    # 30 of the flow, where no other test of this process has compiled them.
-    assert compiled <= 32
+    # 31 of the flow, where no other test of this process has compiled them.
+    assert compiled <= 33
 
 
 def test_bytes_per_cell(step_counts):
     _, _, bytes_per_cell = step_counts
-    # 110 at 32³, of which ghosts are a sixth: 23 words of 4 bytes a cell with its share of ghosts.
-    assert bytes_per_cell <= 111
+    # 111.2 at 32³, of which ghosts are a sixth: 23 words of 4 bytes a cell with its share of ghosts, and a byte to say
+    # where there is smoke and heat.
+    assert bytes_per_cell <= 112
 
 
 def test_a_plume_takes_less_than_100_bytes_per_cell():
     held = measure.array_bytes()
     simulation = Simulation(default_scene(3).with_values({"domain.resolution": 64}))
     assert {"smoke", "temperature"} < {quantity.name for quantity in simulation.state.quantities()}
-    # 97 at 64³, 92 at 128³; a step adds none, as the 32³ plume above shows.
+    # 98 at 64³, 92 at 128³; a step adds none, as the 32³ plume above shows.
     assert (measure.array_bytes() - held) / 64**3 <= 100
 
 

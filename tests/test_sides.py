@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import divergence, face_shape, mirrored, mirrored_velocity, norm, random_scalar, take
 from scenes_for_tests import scene as scene_of
@@ -588,6 +588,67 @@ def test_a_mirror_changes_nothing_where_the_sides_let_through(dim, scheme, trace
         np.testing.assert_allclose(mirrored(found, axis), smoke, rtol=0, atol=1e-5)
         for a, b in zip(mirrored_velocity(seen, axis), plain, strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+@functools.cache
+def long_rows(dim, length, scheme):
+    """What enters comes in along rows, or across them."""
+    enters = inflow(*(1.0, 0.0, 0.0)[:dim], smoke=0.5)
+    sides = [(enters, OPEN), (FREE, FREE), (OPEN, FREE)] if dim == 3 else [(enters, OPEN), (OPEN, FREE)]
+    return Flow((6, 5, length)[-dim:], sides, scheme)
+
+
+def carried_if(flow, values, velocity, look_everywhere):
+    """A scalar along the paths of the faces; ``look_everywhere``: as if a path had been long, or as if none had."""
+    current, out = flow.grid.array(), flow.grid.array()
+    flow.grid.from_numpy(current, values)
+    flow.walls.fill(current, name="smoke")
+    flow.advection.trace_paths(flow.velocity_array(velocity), 1.0, faces=True)
+    noted = flow.advection._occupied
+    found = noted[noted.shape[0] - 1]
+    noted[noted.shape[0] - 1] = int(look_everywhere)
+    flow.advection.carry(current, out, name="smoke")
+    return flow.grid.to_numpy(out), found
+
+
+@schemes
+@pytest.mark.parametrize("dim", [2, 3], ids=["2D", "3D"])
+@settings(max_examples=40)
+@given(
+    length=st.sampled_from([3, 15, 16, 17, 32, 47]), cfl=st.floats(0.1, 3.0), seed=st.integers(0, 1000),
+    spots=st.integers(0, 3),
+)  # fmt: skip
+def test_where_there_is_nothing_nobody_has_to_look(dim, scheme, length, cfl, seed, spots):
+    """Stretches that are passed over get bit for bit what looking gives; a longer path makes all of them be looked at."""
+    flow, rng = long_rows(dim, length, scheme), np.random.default_rng(seed)
+    values = np.zeros(flow.grid.shape, np.float32)
+    values.flat[rng.integers(0, values.size, spots)] = rng.standard_normal(spots)
+    velocity = rng.uniform(-cfl, cfl, (dim, *values.shape)).astype(np.float32)
+    looked, far = carried_if(flow, values, velocity, True)
+    if not flow.grid.loops.rows:
+        return
+    # No path is longer than the fastest of what it meets; what enters has 1.
+    assert far >= (np.abs(flow.grid.to_numpy(flow.advection._departure)).max() > 1.99)
+    assert cfl > 1.99 or not far
+    if not far:
+        passed, _ = carried_if(flow, values, velocity, False)
+        np.testing.assert_array_equal(passed, looked)
+
+
+def test_a_long_path_must_be_noticed(dim):
+    """Sabotage: a spot that moves by three cells, once with the note of it taken away."""
+    flow = long_rows(dim, 48, Scheme.SEMI_LAGRANGIAN)
+    values = np.zeros(flow.grid.shape, np.float32)
+    values[..., 13] = 1.0
+    velocity = np.zeros((dim, *values.shape), np.float32)
+    velocity[-1] = 3.0
+    looked, far = carried_if(flow, values, velocity, True)
+    if flow.grid.loops.rows:
+        assert far == 1
+        passed, _ = carried_if(flow, values, velocity, False)
+        # What enters is near to the first planes.
+        assert (looked[3:, ..., 16] == 1).all()
+        assert not passed[3:, ..., 16].any()
 
 
 def test_a_path_beside_a_solid_may_leave_the_box_by_cells():

@@ -87,7 +87,8 @@ def test_a_smaller_tolerance_is_no_danger():
         for _ in range(80):
             simulation.step()
         energies.append(simulation.diagnostics.kinetic_energy(simulation.state.velocity.current))
-        assert abs(simulation.to_numpy("pressure").mean()) < 1
+        # A constant more or less makes no difference, and nothing drives one: 3e-4, from the first step.
+        assert abs(simulation.to_numpy("pressure").mean()) < 1e-3
     np.testing.assert_allclose(energies, energies[0], rtol=1e-5)
 
 

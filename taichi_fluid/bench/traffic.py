@@ -25,6 +25,7 @@ TRAFFIC = {
     "trace_kernels.trace": ("velocity distance", "departure arrival"),
     "trace_kernels.trace_box": ("", ""),
     "trace_kernels.end_paths": ("", ""),
+    "advection_kernels.mark_occupied": ("a:1", ""),
     "advection_kernels.semi_lagrangian": ("a:1 departure distance", "out:1"),
     "advection_kernels.predict": ("a:1 departure distance", "predicted least most"),
     "advection_kernels.correct": ("a:1 predicted least most arrival distance", "out:1"),

@@ -635,6 +635,9 @@ class EllipticSolver:
         if kept and seen[_RR] > best:
             out.copy_from(self._kept)
             seen[_RR] = best
+        if kept or status is not Status.CONVERGED:
+            # At the floor of f32 corrections are mostly rounding, and nothing holds their mean.
+            self._record_mean_removal(_call, out)
         relative = float(np.sqrt(seen[_RR] / seen[_NORM]))
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
 
