@@ -537,6 +537,7 @@ class EllipticSolver:
         solve = self._accelerate if self._accelerated else self._correct
         look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
         result = solve(rhs, out, max_iterations, look_every)
+        self._wrap(out)
         return result._replace(removed_mean=mean) if self._several else result
 
     def sweep(self, rhs, out, sweeps: int) -> SolveResult:
@@ -581,7 +582,13 @@ class EllipticSolver:
         self._kernels.scale(out, self.n, factor)
         result = self.solve(self._magnified, out, tolerance=tolerance, max_iterations=max_iterations)
         self._kernels.scale(out, self.n, 1.0 / factor)
+        self._wrap(out)
         return result._replace(removed_mean=result.removed_mean / factor)
+
+    def _wrap(self, out) -> None:
+        """Ghosts of a result of which all cells may just have changed by the same."""
+        if any(self.level.wrap):
+            self.level.set_ghosts(out, self.level.wrap)
 
     def _balance(self, rhs):
         """The right-hand side without the mean of each pocket; the square of what was taken out, and the largest mean."""
