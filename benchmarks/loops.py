@@ -20,7 +20,7 @@ arch = backend.start(sys.argv[1] if len(sys.argv) > 1 else "cpu")
 N = int(sys.argv[2]) if len(sys.argv) > 2 else 128
 grid = Grid((N, N, N), 1.0)
 kit = loops(grid.loops)
-IntVector, each_cell, reduce_cells, reduced = kit.IntVector, kit.each_cell, kit.reduce_cells, kit.reduced
+IntVector, each_cell, reduce_to = kit.IntVector, kit.each_cell, kit.reduce_to
 Array3 = ti.types.ndarray(dtype=ti.f32, ndim=3)
 
 
@@ -124,10 +124,7 @@ def value(c, I, s, a: ti.template()):
 
 @ti.kernel
 def sum_ours(a: Array, n: IntVector, partials: Array, out: Array):
-    reduce_cells(n, partials, ti.f32(0.0), add, value, (a,))
-    ti.loop_config(serialize=True)
-    for _ in range(1):
-        out[0] = reduced(partials, ti.f32(0.0), add)
+    reduce_to(out, 0, n, partials, ti.f32(0.0), add, value, (a,))
 
 
 @ti.func

@@ -503,16 +503,19 @@ def _look_beside(
             found[ti.i32(MOST), k] = high
 
 
+@ti.pyfunc
+def _stretches_of_row(cells):
+    """A row is a ghost, stretches of ``RUN`` cells as runs have them, and what is left with the other ghost."""
+    return cells // RUN + 2
+
+
 @ti.func
 def _stretch_at(I, stretch, n):
-    """Place of a stretch of the row of ``I`` among all.
-
-    A row is a ghost, stretches of ``RUN`` cells as runs have them, and what is left with the other ghost.
-    """
+    """Place of a stretch of the row of ``I`` among all."""
     row = I[0]
     for axis in ti.static(range(1, n.n - 1)):
         row = row * (n[axis] + 2) + I[axis]
-    return row * (n[n.n - 1] // RUN + 2) + stretch
+    return row * _stretches_of_row(n[n.n - 1]) + stretch
 
 
 @ti.func
@@ -560,13 +563,13 @@ def _any_beside(place, along, step, last, noted: ti.template()):
 def _spread_mark_at(c, I, s, occupied: ti.template(), n):
     """The same of the rows beside it in its plane."""
     place = _stretch_at(I, I[2], n)
-    occupied[occupied.shape[0] // 2 + place] = _any_beside(place, I[1], n[2] // RUN + 2, n[1] + 1, occupied)
+    occupied[occupied.shape[0] // 2 + place] = _any_beside(place, I[1], _stretches_of_row(n[2]), n[1] + 1, occupied)
 
 
 @ti.func
 def _is_anything_near(I, occupied: ti.template(), n):
     """Whether anything but 0 may be where the paths of a run come from."""
-    place, step = _stretch_at(I, _stretch_of_run(I), n), n[n.n - 1] // RUN + 2
+    place, step = _stretch_at(I, _stretch_of_run(I), n), _stretches_of_row(n[n.n - 1])
     if ti.static(n.n == 3):
         place += occupied.shape[0] // 2
         step *= n[1] + 2
@@ -717,7 +720,7 @@ def advection_kernels(loops, cargo):
     @ti.kernel
     def mark_occupied(a: Array, offset: ti.i32, occupied: IntArray, n: IntVector):
         ends = n + 2
-        ends[dim - 1] = n[dim - 1] // RUN + 2
+        ends[dim - 1] = _stretches_of_row(n[dim - 1])
         each_cell_in(n * 0, ends, n, _mark_stretch_at, (a, offset, occupied, n))
         if ti.static(dim == 3):
             each_cell_in(n * 0, ends, n, _spread_mark_at, (occupied, n))
@@ -862,14 +865,14 @@ class Advection:
         kernels, axis = advection_kernels(grid.costly_loops, cargo), max(component, 0)
         if sparse:
             kernels.mark_occupied(current, offset, self._occupied, grid.n)
-        near = (*self._near(near), self._occupied)
-        where = (grid.n, offset, *walls.path_limits(component), walls.periods, *near)
+        around = (*self._near(near), self._occupied)
+        where = (grid.n, offset, *walls.path_limits(component), walls.periods, *around)
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.semi_lagrangian(current, self._departure, axis, out, *where)
         else:
             kernels.predict(current, self._departure, axis, self._predicted, *self._limits, *where)
             walls.fill(self._predicted, component)
-            where = (grid.n, offset, *walls.box_limits(component), walls.periods, *near)
+            where = (grid.n, offset, *walls.box_limits(component), walls.periods, *around)
             kernels.correct(current, self._predicted, *self._limits, self._room, axis, out, *where)
         walls.fill(out, component, offset, name)
 
@@ -877,7 +880,7 @@ class Advection:
     def _stretches(self) -> int:
         """Stretches of ``RUN`` cells in all rows, ghosts included."""
         *across, along = self.grid.shape
-        return math.prod(n + 2 for n in across) * (along // RUN + 2)
+        return math.prod(n + 2 for n in across) * _stretches_of_row(along)
 
     def _near(self, solids: Solids | None):
         """What kernels are told of solids, or two words where there are none, and 1/dx."""

@@ -181,7 +181,7 @@ def _scale_by_at(c, I, s, x: ti.template(), factor):
 @kernel_family
 def solver_kernels(loops, coupling):
     IntVector, each_cell, each_on_plane = loops.IntVector, loops.each_cell, loops.each_on_plane
-    reduce_cells, reduced, dim = loops.reduce_cells, loops.reduced, loops.dim
+    each_cell_in, reduce_cells, reduced, dim = loops.each_cell_in, loops.reduce_cells, loops.reduced, loops.dim
     in_turn, total_of, width = loops.in_turn, loops.total_of, loops.long
     cut, wraps = coupling
 
@@ -301,7 +301,8 @@ def solver_kernels(loops, coupling):
 
     @ti.kernel
     def scale(x: Array, n: IntVector, factor: ti.f32):
-        each_cell(n, _scale_by_at, (x, factor))
+        """All values, those beyond the seam of a periodic axis too."""
+        each_cell_in(n * 0, n + 2, n, _scale_by_at, (x, factor))
 
     @ti.kernel
     def add_correction(x: Array, z: Array, n: IntVector, factor: ti.f32):
@@ -537,7 +538,6 @@ class EllipticSolver:
         solve = self._accelerate if self._accelerated else self._correct
         look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
         result = solve(rhs, out, max_iterations, look_every)
-        self._wrap(out)
         return result._replace(removed_mean=mean) if self._several else result
 
     def sweep(self, rhs, out, sweeps: int) -> SolveResult:
@@ -582,13 +582,7 @@ class EllipticSolver:
         self._kernels.scale(out, self.n, factor)
         result = self.solve(self._magnified, out, tolerance=tolerance, max_iterations=max_iterations)
         self._kernels.scale(out, self.n, 1.0 / factor)
-        self._wrap(out)
         return result._replace(removed_mean=result.removed_mean / factor)
-
-    def _wrap(self, out) -> None:
-        """Ghosts of a result of which all cells may just have changed by the same."""
-        if any(self.level.wrap):
-            self.level.set_ghosts(out, self.level.wrap)
 
     def _balance(self, rhs):
         """The right-hand side without the mean of each pocket; the square of what was taken out, and the largest mean."""
@@ -645,6 +639,8 @@ class EllipticSolver:
         if kept or status is not Status.CONVERGED:
             # At the floor of f32 corrections are mostly rounding, and nothing holds their mean.
             self._record_mean_removal(_call, out)
+            if self.level.coupling.wraps:
+                self.level.set_ghosts(out, self.level.wrap)
         relative = float(np.sqrt(seen[_RR] / seen[_NORM]))
         return SolveResult(int(seen[_ITERATIONS]), relative, status, float(seen[_MEAN]))
 
