@@ -402,9 +402,9 @@ class Picture(_Config):
 class Solver(_Config):
     """How the equations are solved."""
 
-    pressure: Literal["multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi", "spectral"] = Field(
-        "multigrid-cg",
-        description="solver of the pressure; spectral, by transforms on a CPU, is multigrid-cg where it cannot be",
+    pressure: Literal["auto", "spectral", "multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
+        "auto",
+        description="solver of the pressure; auto is spectral, by transforms on a CPU, or multigrid-cg where that cannot be",
     )
     faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
     tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)

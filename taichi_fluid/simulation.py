@@ -20,6 +20,7 @@ from .mesh import read_triangles, sample_mesh
 from .pictures import QUANTITIES, PictureError, cell_amounts, checked_pixels, picture_bounds, require_touch
 from .pressure.projection import Projection
 from .pressure.solver import SolveResult
+from .pressure.spectral import AUTO
 from .scene import AnySolid, MeshSolid, Scene
 from .solids import Faces, Motion, Solid, Solids
 from .sources import Emitter, decay, fade
@@ -53,7 +54,7 @@ class PressureSolver(NamedTuple):
     Attributes:
         asked: ``solver.pressure`` of the scene, or ``"sweeps"`` where ``solver.sweeps`` says how many.
         used: What solves.
-        reason: Why these are two, as the end of a sentence; empty where they are one.
+        reason: Why not the direct solve, where that or ``"auto"`` is asked for, as the end of a sentence; else empty.
     """
 
     asked: str
@@ -62,8 +63,8 @@ class PressureSolver(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What a run says where one solver stands in for another; empty where none does."""
-        if not self.reason:
+        """What a run says where another solver stands in for the one that the scene names; empty where none does."""
+        if not self.reason or self.asked == AUTO:
             return ""
         return f"solver.pressure is {self.asked}, for which {self.used} stands in: {self.reason}."
 

@@ -12,7 +12,7 @@ from reference import table
 from taichi_fluid import cli, doctor
 from taichi_fluid.advection import Trace
 
-KINDS = [(dim, method) for dim in (2, 3) for method in ("multigrid-cg", "cg")]
+KINDS = [(dim, method) for dim in (2, 3) for method in doctor.METHODS]
 NO_CUDA = {"CUDA_VISIBLE_DEVICES": "-1"}
 """Hides every CUDA device there may be."""
 

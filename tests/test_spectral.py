@@ -398,3 +398,38 @@ def test_what_has_no_transform_is_refused():
         solver.setup_open(grid.array(2), Sides.closed(2))
     with pytest.raises(RuntimeError, match="setup"):
         solver.solve(grid.array(), grid.array())
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("method", ["auto", "spectral"])
+def test_auto_is_the_direct_solve_where_it_can_be(arch, method):
+    """Solids, one open side and other backends have multigrid; nobody is told, as nobody has asked for the other."""
+    for scene, serves in ((sphere_in_a_box().with_values({"solids": []}), arch == "cpu"), (sphere_in_a_box(), False)):
+        simulation = tf.Simulation(scene.with_values({"solver.pressure": method}))
+        used = "spectral" if serves else "multigrid-cg"
+        assert simulation.pressure_solver[:2] == (method, used)
+        assert bool(simulation.pressure_solver.reason) is not serves
+        assert bool(simulation.pressure_solver.sentence) is (method == "spectral" and not serves)
+        assert simulation.step(0.01).pressure.status is Status.CONVERGED
+
+
+def test_auto_is_what_scenes_have_if_they_say_nothing():
+    assert (
+        tf.Scene.from_dict({"name": "box", "domain": {"size": [1.0, 1.0], "resolution": 8}}).solver.pressure == "auto"
+    )
+
+
+@cpu_only
+def test_the_ghosts_of_a_solution_are_those_of_every_solver():
+    """The transforms work in the array itself, between its ghosts: 0 beyond a wall, those of the other end if periodic."""
+    box = Spectral((9, 6), ("cc", "pp"))
+    grid, rhs = box.grid, flow_rhs((9, 6), ("cc", "pp"))
+    a, out = grid.array(), grid.array()
+    a.from_numpy(np.pad(rhs, 1, constant_values=np.nan).astype(np.float32).reshape(a.shape))
+    out.from_numpy(np.full(a.shape, np.nan, np.float32))
+    assert box.solver.solve(a, out).status is Status.CONVERGED
+    whole = out.to_numpy().reshape(11, 8)
+    assert not whole[[0, -1]].any()
+    np.testing.assert_array_equal(whole[:, [0, -1]], whole[:, [-2, 1]])
+    inside = grid.to_numpy(a)
+    np.testing.assert_array_equal(inside, rhs.astype(np.float32), err_msg="a right-hand side stays what it was")

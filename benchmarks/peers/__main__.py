@@ -38,7 +38,7 @@ def report(rows: list[dict[str, Any]], title: str) -> RenderableType:
             beside = row["beside"]
             found.add_section()
             found.add_row(f"ours, {beside}", *_numbers(row["ours"]), style="bold")
-            notes.append(Text(f"ours, {beside}: {OURS[beside].solves}"))
+            notes.append(Text(f"ours, {beside}: {OURS[beside].solves}; solved by {row['ours']['pressure_solver']}"))
         found.add_row(row["peer"], *_numbers(row["theirs"], (row["ratio"], row["processor_ratio"])))
         notes.append(Text(f"{row['peer']}: {row['solves']}"))
     return Group(found, *notes)
@@ -109,8 +109,8 @@ def compare(name: str, n: int, dim: int, rounds: int, seconds: float, options: d
 )
 @click.option(
     "--pressure",
-    type=click.Choice(["multigrid-cg", "multigrid", "spectral"]),
-    default="multigrid-cg",
+    type=click.Choice(["auto", "spectral", "multigrid-cg", "multigrid"]),
+    default="auto",
     show_default=True,
     help="Our solver.",
 )
@@ -149,7 +149,7 @@ def main(peers, dim, resolutions, rounds, seconds, tolerance, pressure, arch, pa
                 write_json(path, {"machine": _machine(), "rows": rows})
         here = [row for row in rows if row["resolution"] == n]
         shape = " x ".join([str(n)] * dim)
-        console.print(report(here, f"{shape} cells, our pressure to {options['tolerance']:g} by {pressure}"))
+        console.print(report(here, f"{shape} cells, our pressure to {options['tolerance']:g}"))
     sys.exit(1 if any("problem" in row for row in rows) else 0)
 
 

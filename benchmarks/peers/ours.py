@@ -11,11 +11,11 @@ from .scene import plume
 class Program:
     """The plume as ``taichi-fluid bench`` runs it, dt from the CFL number."""
 
-    def __init__(self, n: int, dim: int, arch: str = "cpu", pressure: str = "multigrid-cg", tolerance: float = 1e-3):
+    def __init__(self, n: int, dim: int, arch: str = "cpu", pressure: str = "auto", tolerance: float = 1e-3):
         backend.start(arch)
         settings = {"solver.tolerance": tolerance, "solver.pressure": pressure}
         self._simulation = tf.Simulation(plume(n, dim).with_values(settings))
-        self.iterations = None
+        self.iterations, self.pressure_solver = None, self._simulation.pressure_solver.used
 
     def step(self) -> None:
         taken = self._simulation.step()

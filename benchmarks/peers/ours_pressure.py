@@ -9,7 +9,7 @@ from .scipy_dct import left, right_hand_side
 class Program:
     """A closed box with random sources, as ``scipy_dct`` solves it."""
 
-    def __init__(self, n: int, dim: int, arch: str = "cpu", pressure: str = "multigrid-cg", tolerance: float = 1e-3):
+    def __init__(self, n: int, dim: int, arch: str = "cpu", pressure: str = "auto", tolerance: float = 1e-3):
         backend.start(arch)
         from taichi_fluid.boundary import Walls
         from taichi_fluid.pressure.spectral import pressure_solver
@@ -20,7 +20,7 @@ class Program:
         self._solver.setup((1,) * dim, sides)
         self._rhs, self._pressure = self._grid.array(), self._grid.array()
         self._grid.from_numpy(self._rhs, self._values)
-        self.iterations = None
+        self.iterations, self.pressure_solver = None, self._solver.method
 
     def step(self) -> None:
         self._pressure.fill(0.0)

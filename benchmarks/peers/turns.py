@@ -116,6 +116,7 @@ def summary(steps: list[dict[str, float]], quality: dict[str, Any]) -> dict[str,
         "idle_ms": statistics.median(step["idle_ms"] for step in steps),
         "left": quality["left"],
         "iterations": quality["iterations"],
+        "pressure_solver": quality["solver"],
         "steps": steps,
     }
 

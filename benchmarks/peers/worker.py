@@ -45,7 +45,7 @@ def _main(job: dict[str, Any]) -> None:
                 left = program.divergence()
                 if not math.isfinite(left):
                     raise RuntimeError("its divergence is not finite")
-                answer(left=left, iterations=program.iterations)
+                answer(left=left, iterations=program.iterations, solver=getattr(program, "pressure_solver", None))
     except Exception as error:
         answer(problem=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}".rstrip(".") + ".")
         raise

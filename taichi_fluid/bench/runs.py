@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +76,7 @@ def environment() -> dict[str, Any]:
             "taichi": ".".join(map(str, ti.__version__)),
             "python": platform.python_version(),
             "numpy": version("numpy"),
+            "scipy": version("scipy") if find_spec("scipy") else "",
         },
         "commit": commit(),
     }

@@ -128,12 +128,13 @@ class Projection:
         grid: The grid.
         walls: Its sides.
         scratch: Arrays to work in.
-        method: Of the pressure solver, one of ``solver.METHODS`` or ``"spectral"``.
+        method: Of the pressure solver, one of ``solver.METHODS``, ``"spectral"`` or ``"auto"``; see
+            ``spectral.pressure_solver``.
         solids: What stands in the fluid; tell ``update`` when they have moved.
 
     Attributes:
         solver: Solves the pressure; ``solver.method`` says how.
-        hindrance: Why that is not the method asked for; empty where it is.
+        hindrance: Why that is not the direct solve, where that or ``"auto"`` is asked for; else empty.
     """
 
     def __init__(

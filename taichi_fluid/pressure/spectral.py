@@ -16,13 +16,16 @@ import numpy as np
 
 from .._ti import impl, ti
 from ..grid import Grid, Scratch
-from ..kernels import CPU_ARCHS, Array, arch, kernel_family
+from ..kernels import CPU_ARCHS, arch, memory_of
 from .poisson import Sides
 from .solver import _MEAN, _NORM, _RR, _TARGET, EllipticSolver, SolveResult, Status
 
-METHOD, STAND_IN = "spectral", "multigrid-cg"
+AUTO, METHOD, STAND_IN = "auto", "spectral", "multigrid-cg"
 
 _CLOSED, _OPEN, _PERIODIC = range(3)
+
+_BLOCK = 1 << 15
+"""Modes that are divided at a time: they and their eigenvalues stay in a cache."""
 
 
 def _transforms() -> Any:
@@ -64,57 +67,20 @@ def hindrance(sides: Sides, cut: bool) -> str:
 def pressure_solver(
     grid: Grid, method: str, sides: Sides, cut: bool, scratch: Scratch | None = None
 ) -> tuple[EllipticSolver, str]:
-    """A solver for the pressure, not set up yet; and why it is not the one asked for, empty where it is.
+    """A solver for the pressure, not set up yet; and why it is not the direct one asked for, empty where it is.
 
     Args:
         grid: The grid.
-        method: One of ``solver.METHODS``, or ``"spectral"``, for which multigrid-CG stands in where it cannot serve.
+        method: One of ``solver.METHODS``, or ``"spectral"``, for which multigrid-CG stands in where it cannot serve;
+            ``"auto"`` is the same choice.
         sides: What stands around the box.
         cut: Whether solids stand in it.
         scratch: Arrays to work in; see ``EllipticSolver``.
     """
-    if method != METHOD:
+    if method not in (AUTO, METHOD):
         return EllipticSolver(grid, method, scratch=scratch), ""
     reason = hindrance(sides, cut)
     return (EllipticSolver(grid, STAND_IN, scratch=scratch), reason) if reason else (SpectralSolver(grid), "")
-
-
-@ti.func
-def _place(I, n):
-    """Index of a cell in an array without ghosts."""
-    place = I[0] - 1
-    for a in ti.static(range(1, n.n)):
-        place = place * n[a] + I[a] - 1
-    return place
-
-
-@ti.func
-def _gather_at(c, I, s, a: ti.template(), values: ti.template(), n, mean):
-    values[_place(I, n)] = a[c] - mean
-
-
-@ti.func
-def _put_at(c, I, s, values: ti.template(), a: ti.template(), n, factor):
-    before = a[c]
-    if factor == 0:
-        before = ti.f32(0.0)
-    a[c] = before + values[_place(I, n)]
-
-
-@kernel_family
-def spectral_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
-
-    @ti.kernel
-    def gather(a: Array, values: Array, n: IntVector, mean: ti.f32):
-        each_cell(n, _gather_at, (a, values, n, mean))
-
-    @ti.kernel
-    def put(values: Array, a: Array, n: IntVector, factor: ti.i32):
-        """Set ``a`` to the values; with a factor of 1 add them to it."""
-        each_cell(n, _put_at, (values, a, n, factor))
-
-    return {"gather": gather, "put": put}
 
 
 class SpectralSolver(EllipticSolver):
@@ -140,8 +106,6 @@ class SpectralSolver(EllipticSolver):
         if problem:
             raise RuntimeError(f"no direct solve of the pressure: {problem}")
         self._fft = _transforms()
-        self._values = np.empty(grid.shape, np.float32)
-        self._transfer = spectral_kernels(grid.loops)
         # What is not worth waking Taichi's threads for is not worth waking those of the transforms either.
         self._workers = 1 if grid.loops.serial else max(impl.current_cfg().cpu_max_num_threads, 1)
         self._solved_for: Sides | None = None
@@ -160,7 +124,7 @@ class SpectralSolver(EllipticSolver):
             return
         kinds = _kinds(sides)
         self._axes = {kind: [axis for axis, k in enumerate(kinds) if k == kind] for kind in (_CLOSED, _OPEN, _PERIODIC)}
-        self._inverse = self._inverse_eigenvalues(kinds, sides.shift)
+        self._eigenvalues = self._eigenvalues_of(kinds)
         self._solved_for = sides
 
     def setup_open(self, open, sides: Sides) -> None:
@@ -175,22 +139,39 @@ class SpectralSolver(EllipticSolver):
         # The modes take the place of directions and of coarser levels.
         self._z = self._a_d = self._d = self.multigrid = None
 
-    def _inverse_eigenvalues(self, kinds: list[int | None], shift: float) -> np.ndarray:
-        """Reciprocals of the eigenvalues, shaped as the modes are; 0 for the constant, which a closed box leaves open."""
-        total = np.full((), shift)
-        halved = self._axes[_PERIODIC][-1:]
+    def _eigenvalues_of(self, kinds: list[int | None]) -> list[np.ndarray]:
+        """Those of each axis, shaped so that they broadcast to the modes."""
+        dim, halved, found = self.grid.dim, self._axes[_PERIODIC][-1:], []
         for axis, (n, kind) in enumerate(zip(self.grid.shape, kinds, strict=True)):
             k = np.arange(n // 2 + 1 if axis in halved else n)
             phase = {_CLOSED: k / n, _PERIODIC: 2 * k / n, _OPEN: (k + 1) / (n + 1)}[kind]
             # A sine, as 2 - 2 cos would lose the slowest modes to rounding.
             wave = 4 * np.sin(0.5 * math.pi * phase) ** 2
-            total = total + wave.reshape([-1 if a == axis else 1 for a in range(self.grid.dim)])
-        inverse = np.zeros_like(total)
-        np.divide(1.0, total, out=inverse, where=total > 0)
-        return inverse.astype(np.float32)
+            found.append(wave.astype(np.float32).reshape([-1 if a == axis else 1 for a in range(dim)]))
+        return found
 
-    def _transform(self, values: np.ndarray) -> np.ndarray:
-        """A⁻¹ of a right-hand side without ghosts, f32, which is overwritten."""
+    def _divide(self, modes: np.ndarray) -> None:
+        """Divide the modes by the sums of their eigenvalues, a few planes at a time, which stay in a cache."""
+        first, *others = self._eigenvalues
+        rest = sum(others, np.float32(self._sides.shift if self._sides else 0.0))
+        planes = max(1, _BLOCK // rest.size)
+        for begin in range(0, len(modes), planes):
+            block = modes[begin : begin + planes]
+            total = first[begin : begin + planes] + rest
+            if begin == 0 and self._singular:
+                total.flat[0] = np.inf  # the constant, which a closed box leaves open
+            np.divide(block, total, out=block)
+
+    def _interior(self, array) -> np.ndarray:
+        """The values of an array over the grid without its ghosts, where they are: on a CPU NumPy can work there too."""
+        values = memory_of(array)
+        assert values is not None, "this solver exists on a CPU only"
+        return values.reshape([n + 2 for n in self.grid.shape])[(slice(1, -1),) * self.grid.dim]
+
+    def solve_in_place(self, array) -> None:
+        """A⁻¹ of an array over the grid; its ghosts are neither read nor written."""
+        ti.sync()
+        values = self._interior(array)
         fft, options = self._fft, {"norm": "ortho", "workers": self._workers, "overwrite_x": True}
         closed, open, periodic = (self._axes[kind] for kind in (_CLOSED, _OPEN, _PERIODIC))
         modes = values
@@ -200,29 +181,20 @@ class SpectralSolver(EllipticSolver):
             modes = fft.dstn(modes, type=1, axes=open, **options)
         if periodic:
             modes = fft.rfftn(modes, axes=periodic, **options)
-        modes *= self._inverse
+        self._divide(modes)
         if periodic:
             modes = fft.irfftn(modes, s=[self.grid.shape[axis] for axis in periodic], axes=periodic, **options)
         if open:
             modes = fft.idstn(modes, type=1, axes=open, **options)
         if closed:
             modes = fft.idctn(modes, axes=closed, **options)
-        return modes
-
-    def _add_solution(self, rhs, out, mean: float, anew: bool) -> None:
-        """``out`` + A⁻¹ (``rhs`` - ``mean``), or without what was in ``out``.
-
-        On a CPU a kernel works in a NumPy array itself; so it must be done before the array is read, or dropped.
-        """
-        self._transfer.gather(rhs, self._values.reshape(-1), self.n, mean)
-        ti.sync()
-        solution = np.ascontiguousarray(self._transform(self._values)).reshape(-1)
-        self._transfer.put(solution, out, self.n, 0 if anew else 1)
-        ti.sync()
+        if not np.shares_memory(modes, values):
+            values[...] = modes
 
     def precondition(self, r, out) -> None:
         """``out`` = A⁻¹ r."""
-        self._add_solution(r, out, 0.0, anew=True)
+        out.copy_from(r)
+        self.solve_in_place(out)
 
     def _correct(self, rhs, out, max_iterations: int, look_every: int) -> SolveResult:
         """Solve, measure, and solve for what is left until it is little enough or becomes no less."""
@@ -230,7 +202,6 @@ class SpectralSolver(EllipticSolver):
         seen[_RR] = seen[_NORM]  # from 0, all of it is left
         if result := self._nothing_to_solve(seen, out):
             return result
-        out.fill(0.0)
         status, iterations, best, kept = None, 0, np.inf, False
         while status is None:
             if not np.isfinite(seen[_RR]):
@@ -243,12 +214,16 @@ class SpectralSolver(EllipticSolver):
                 # A solve that gains less than half has met the floor of f32.
                 status = Status.STALLED
             else:
+                best = seen[_RR]
                 if iterations:
                     self._keep(out)
                     kept = True
-                best = seen[_RR]
-                source, mean = (self._r, 0.0) if iterations else (rhs, float(seen[_MEAN]))
-                self._add_solution(source, out, mean, anew=not iterations)
+                    self.solve_in_place(self._r)
+                    self._kernels.add_correction(out, self._r, self.n, 1.0)
+                else:
+                    out.fill(0.0)
+                    np.subtract(self._interior(rhs), np.float32(seen[_MEAN]), out=self._interior(out))
+                    self.solve_in_place(out)
                 seen, iterations = self._true_residual(rhs, out), iterations + 1
         if kept and seen[_RR] > best:
             out.copy_from(self._kept)

@@ -249,7 +249,8 @@ def _health_lines(health: Health) -> list[str]:
             divergence += [f"  {grid} {left.max:.1e}/s", f"    {left.part:.1e} speed/dx"]
     return [
         *lines,
-        f"pressure: {health.iterations} iterations",
+        f"pressure: {health.solver}",
+        f"  iterations {health.iterations}",
         f"  residual {health.residual:.1e}",
         f"  {health.status}",
         *([f"  {health.stand_in}"] if health.stand_in else []),

@@ -123,7 +123,7 @@ def summary(
 
     The divergence is times dx over the largest velocity component: 1 would be a flow that changes by all of itself from
     cell to cell. ``unbalanced`` counts steps in which a region without a way out was filled or emptied. ``pressure_solver``
-    has what the scene asks for, what was used, and the reason where these are two.
+    has what the scene asks for, what was used, and why that is not the direct solve where it might have been.
     Of a comparison these are the numbers of the scene's own grid, but ``stages`` and ``ms_per_step`` are the times of
     both and ``diffusion`` counts the solves of both; ``grids`` holds divergence and mass of each.
     """

@@ -72,6 +72,7 @@ class Health(NamedTuple):
         cfl: Cells that the fastest fluid crosses in a step.
         mass: Integral of the smoke, or of all dye.
         dt: Of the last step, s.
+        solver: What solves the pressure.
         stand_in: A sentence where another solver of the pressure stands in for the scene's; else empty.
     """
 
@@ -85,6 +86,7 @@ class Health(NamedTuple):
     cfl: float
     mass: float
     dt: float
+    solver: str
     stand_in: str = ""
 
     @property
@@ -591,6 +593,7 @@ class Session:
             self._measured[1] * last.dt / simulation.grid.dx,
             self._measured[2],
             last.dt,
+            simulation.pressure_solver.used,
             simulation.pressure_solver.sentence,
         )
 
