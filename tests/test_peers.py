@@ -70,7 +70,7 @@ def test_a_program_whose_process_dies_is_a_problem():
     with Worker(peer="scipy-dct", n=8, dim=2) as program:
         program._process.kill()
         with pytest.raises(Problem, match="status -9"):
-            program.ask("step")
+            program.ask("turn 0")
 
 
 def test_two_peers_take_turns_with_ours(tmp_path):
@@ -89,6 +89,6 @@ def test_two_peers_take_turns_with_ours(tmp_path):
     assert example["theirs"]["iterations"] == 40 and transform["theirs"]["iterations"] is None
     assert set(example["versions"]) == {"taichi"} and set(transform["versions"]) == {"scipy"}
     for row in found["rows"]:
-        assert len(row["ours"]["steps"]) == len(row["theirs"]["steps"]) == 2
+        assert len(row["ours"]["turns"]) == len(row["theirs"]["turns"]) == 2
         assert row["ratio"] == pytest.approx(row["theirs"]["ms"] / row["ours"]["ms"])
         assert row["peer"] in done.stdout and row["solves"][:20] in done.stdout

@@ -94,7 +94,7 @@ def compare(name: str, n: int, dim: int, rounds: int, seconds: float, options: d
     type=click.IntRange(8, 1024),
     help="Cells along each axis. May be repeated; left out, 256 in 2D and 64 in 3D.",
 )
-@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1, 1000), help="Steps of each that count.")
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1, 1000), help="Turns of each that count.")
 @click.option(
     "--seconds",
     default=120.0,

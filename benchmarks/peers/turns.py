@@ -22,7 +22,11 @@ WARM_SECONDS = 60
 """A program that needs longer for them has made do with fewer, but for ``LEAST``."""
 
 LEAST = 3
-"""Steps that every program makes at least, before those that count and of those that count."""
+"""Steps that every program makes at least before those that count, and turns that count."""
+
+TURN = 0.25
+"""Seconds that a turn takes, or one step where that takes longer: what waking threads and filling caches costs is spread
+over as many steps as when a program is left to run."""
 
 REST = 0.02
 """Seconds between turns: threads that spin for a while before they sleep do so then."""
@@ -76,7 +80,7 @@ class Worker:
         return answer
 
     def ask(self, request: str) -> dict[str, Any]:
-        """What the program answers to ``step`` or ``divergence``.
+        """What the program answers to ``turn SECONDS`` or ``divergence``.
 
         Raises:
             Problem: if it cannot.
@@ -91,8 +95,7 @@ class Worker:
         """Steps that do not count; how many."""
         begin, made = time.perf_counter(), 0
         while made < LEAST or (made < WARM_STEPS and time.perf_counter() - begin < WARM_SECONDS):
-            self.ask("step")
-            made += 1
+            made += len(self.ask("turn 0")["steps"])
         return made
 
     def close(self) -> None:
@@ -105,19 +108,20 @@ class Worker:
                 pipe.close()
 
 
-def summary(steps: list[dict[str, float]], quality: dict[str, Any]) -> dict[str, Any]:
+def summary(turns: list[dict[str, Any]], quality: dict[str, Any]) -> dict[str, Any]:
     """Numbers of a program: medians and quartiles of its steps, and what its projection leaves."""
+    steps = [step for turn in turns for step in turn["steps"]]
     clock, processor = ([step[key] for step in steps] for key in ("ms", "processor_ms"))
     return {
         "ms": statistics.median(clock),
         "quartiles_ms": spread(clock),
         "processor_ms": statistics.median(processor),
         "processor_quartiles_ms": spread(processor),
-        "idle_ms": statistics.median(step["idle_ms"] for step in steps),
+        "idle_ms": statistics.median(turn["idle_ms"] for turn in turns),
         "left": quality["left"],
         "iterations": quality["iterations"],
         "pressure_solver": quality["solver"],
-        "steps": steps,
+        "turns": turns,
     }
 
 
@@ -127,22 +131,22 @@ def in_turn(ours: Worker, theirs: Worker, rounds: int, seconds: float) -> dict[s
     Args:
         ours: Goes first in every round.
         theirs: Goes second.
-        rounds: Steps of each.
+        rounds: Turns of each.
         seconds: No round begins after so long, but for the first ``LEAST``.
 
     Returns:
         ``ours`` and ``theirs``, and ``ratio`` and ``processor_ratio``, theirs over ours.
     """
-    steps: tuple[list, list] = [], []
+    turns: tuple[list, list] = [], []
     begin = time.perf_counter()
     for made in range(rounds):
         if made >= LEAST and time.perf_counter() - begin > seconds:
             break
-        for program, taken in zip((ours, theirs), steps, strict=True):
+        for program, taken in zip((ours, theirs), turns, strict=True):
             time.sleep(REST)
-            taken.append(program.ask("step"))
+            taken.append(program.ask(f"turn {TURN}"))
     own, other = (
-        summary(taken, program.ask("divergence")) for program, taken in zip((ours, theirs), steps, strict=True)
+        summary(taken, program.ask("divergence")) for program, taken in zip((ours, theirs), turns, strict=True)
     )
     return {
         "ours": own,

@@ -1,8 +1,9 @@
 """One program in a process of its own: ``python -m benchmarks.peers.worker JOB``, then a line of JSON per request.
 
-A request is ``step`` or ``divergence`` on standard input; in between the process waits for the next. The answer to a
-step says how long it took, on the clock and in processor time of all threads, and how much of the latter went by since the
-step before, which is to be next to nothing: some libraries let their threads spin.
+A request is ``turn SECONDS`` or ``divergence`` on standard input; in between the process waits for the next. A turn is as
+many steps as fill so many seconds, one at least. The answer says how long each took, on the clock and in processor time
+of all threads, and how much of the latter went by since the turn before, which is to be next to nothing: some libraries
+let their threads spin.
 """
 
 import json
@@ -22,6 +23,12 @@ def _answers() -> int:
     return answers
 
 
+def _step(program) -> dict[str, float]:
+    start, begin = time.perf_counter(), time.process_time()
+    program.step()
+    return {"ms": 1e3 * (time.perf_counter() - start), "processor_ms": 1e3 * (time.process_time() - begin)}
+
+
 def _main(job: dict[str, Any]) -> None:
     """Serve a job: ``ours`` or ``peer`` (a name), ``n``, ``dim``, ``options``."""
     channel = _answers()
@@ -35,11 +42,13 @@ def _main(job: dict[str, Any]) -> None:
         answer(ready=True)
         asleep = time.process_time()
         for line in sys.stdin:
-            if line.strip() == "step":
-                start, begin = time.perf_counter(), time.process_time()
-                program.step()
-                end, finish = time.perf_counter(), time.process_time()
-                answer(ms=1e3 * (end - start), processor_ms=1e3 * (finish - begin), idle_ms=1e3 * (begin - asleep))
+            request, *seconds = line.split()
+            if request == "turn":
+                idle, end = time.process_time() - asleep, time.perf_counter() + float(seconds[0])
+                steps = [_step(program)]
+                while time.perf_counter() < end:
+                    steps.append(_step(program))
+                answer(steps=steps, idle_ms=1e3 * idle)
                 asleep = time.process_time()
             else:
                 left = program.divergence()
