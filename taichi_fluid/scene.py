@@ -404,7 +404,7 @@ class Solver(_Config):
 
     pressure: Literal["auto", "spectral", "multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
         "auto",
-        description="solver of the pressure; auto is spectral, by transforms on a CPU, or multigrid-cg where that cannot be",
+        description="solver of the pressure; auto is spectral, by transforms on a CPU, where it can be, and else multigrid-cg",
     )
     faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
     tolerance: float = _quantity(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)

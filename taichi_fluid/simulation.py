@@ -54,7 +54,7 @@ class PressureSolver(NamedTuple):
     Attributes:
         asked: ``solver.pressure`` of the scene, or ``"sweeps"`` where ``solver.sweeps`` says how many.
         used: What solves.
-        reason: Why not the direct solve, where that or ``"auto"`` is asked for, as the end of a sentence; else empty.
+        reason: Why not the direct solve, where that or ``"auto"`` is asked for: the end of a sentence; else empty.
     """
 
     asked: str

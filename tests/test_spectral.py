@@ -433,3 +433,26 @@ def test_the_ghosts_of_a_solution_are_those_of_every_solver():
     np.testing.assert_array_equal(whole[:, [0, -1]], whole[:, [-2, 1]])
     inside = grid.to_numpy(a)
     np.testing.assert_array_equal(inside, rhs.astype(np.float32), err_msg="a right-hand side stays what it was")
+
+
+@cpu_only
+@pytest.mark.parametrize(
+    ("shape", "letters", "factor"),
+    [
+        ((8, 8, 101), ("cc", "cc", "cc"), 101),
+        ((8, 96, 8), ("cc", "oo", "cc"), 97),
+        ((53, 8, 8), ("pp", "cc", "cc"), 53),
+        ((8, 128, 47), ("cc", "oo", "pp"), 0),  # 2 x 129 is 2 x 3 x 43
+        ((101, 509), ("cc", "oo"), 0),  # in 2D transforms are little of the time
+    ],
+    **named,
+)
+def test_auto_leaves_slow_transforms_alone(shape, letters, factor):
+    grid, sides = Grid(shape, 1.0), sides_of(letters)
+    solver, reason = pressure_solver(grid, "auto", sides, cut=False)
+    assert solver.method == ("multigrid-cg" if factor else "spectral")
+    assert bool(reason) is bool(factor)
+    if factor:
+        axis = next(k for k, n in enumerate(shape) if n > 8)
+        assert f"axis {axis}" in reason and f"{factor} divides it" in reason
+    assert pressure_solver(grid, "spectral", sides, cut=False)[1] == "", "who asks for it gets it"
