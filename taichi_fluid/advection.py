@@ -38,7 +38,6 @@ from .operators.runs import (
     VALUE,
     column,
     sample_run,
-    sample_run_with_limits,
     sample_velocity_of_run,
     set_column,
 )  # fmt: skip
@@ -158,8 +157,7 @@ def _begin_path(
 
 @ti.func
 def _point_on_way(
-    k, begin: ti.template(), velocity: ti.template(), step, points: ti.template(), n, period, course: ti.template(),
-    own: ti.template(), axis,
+    k, begin: ti.template(), velocity: ti.template(), step, n, period, course: ti.template(), own: ti.template(), axis
 ):  # fmt: skip
     """Where a path has come to, in the index space of the centres, or in that of the faces along ``axis`` as ``own``."""
     q = column(begin, k) + step * column(velocity, k)
@@ -167,7 +165,7 @@ def _point_on_way(
     if ti.static(own):
         for d in ti.static(range(n.n)):
             p[d] += ti.select(d == axis, ti.f32(0.5), ti.f32(0.0))
-    set_column(points, k, p)
+    return p
 
 
 @ti.func
@@ -191,37 +189,46 @@ def _take_first_stage(k, first: ti.template(), mean: ti.template(), own: ti.temp
 
 
 @ti.func
-def _sample_stage(
-    m, u: ti.template(), points: ti.template(), out: ti.template(), n, course: ti.template(), own: ti.template(), axis,
-    width: ti.template(),
+def _sample_on_way(
+    m, c, I, u: ti.template(), begin: ti.template(), velocity: ti.template(), step, out: ti.template(), n, period,
+    course: ti.template(), own: ti.template(), axis, width: ti.template(),
 ):  # fmt: skip
+    """Velocity where the paths of a run have come to after ``step`` times a velocity, or only its ``own`` component."""
     if ti.static(own):
-        sample_run(m, u, axis * cells_of(strides_of(n), n), points, out, n, width)
+        sample_run(
+            m, c, I, u, axis * cells_of(strides_of(n), n),
+            _point_on_way, (begin, velocity, step, n, period, course, own, axis), out, n, width,
+        )  # fmt: skip
     else:
-        sample_velocity_of_run(m, u, points, out, n, ti.static(not course.on.collocated), width)
+        sample_velocity_of_run(
+            m, u, _point_on_way, (begin, velocity, step, n, period, course, own, axis), out, n,
+            ti.static(not course.on.collocated), width,
+        )  # fmt: skip
 
 
 @ti.func
 def _find_mean_velocity(
-    m, u: ti.template(), begin: ti.template(), first: ti.template(), step, mean: ti.template(), n, period,
+    m, c, I, u: ti.template(), begin: ti.template(), first: ti.template(), step, mean: ti.template(), n, period,
     course: ti.template(), own: ti.template(), axis, width: ti.template(),
 ):  # fmt: skip
     """Mean velocity of the ways of a run from ``begin``, where the velocity is ``first``, for ``step`` = ±dt / dx.
 
     ``own`` asks for nothing but its component along ``axis``, in the first line of ``mean``.
     """
-    points = ti.Matrix.zero(ti.f32, n.n, width)
     if ti.static(course.trace == Trace.EULER):
         along_run(m, width, _take_first_stage, (first, mean, own, axis))
     elif ti.static(course.trace == Trace.RK2):
-        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course, own, axis))
-        _sample_stage(m, u, points, mean, n, course, own, axis, width)
+        _sample_on_way(
+            m, c, I, u, begin, first, ti.f32(0.5) * step, mean, n, period, course, own, axis, width
+        )  # fmt: skip
     else:
         second = ti.Matrix.zero(ti.f32, n.n, width)
-        along_run(m, width, _point_on_way, (begin, first, ti.f32(0.5) * step, points, n, period, course, False, axis))
-        _sample_stage(m, u, points, second, n, course, False, axis, width)
-        along_run(m, width, _point_on_way, (begin, second, ti.f32(0.75) * step, points, n, period, course, own, axis))
-        _sample_stage(m, u, points, mean, n, course, own, axis, width)
+        _sample_on_way(
+            m, c, I, u, begin, first, ti.f32(0.5) * step, second, n, period, course, False, axis, width
+        )  # fmt: skip
+        _sample_on_way(
+            m, c, I, u, begin, second, ti.f32(0.75) * step, mean, n, period, course, own, axis, width
+        )  # fmt: skip
         along_run(m, width, _combine_stages, (first, second, mean, own, axis))
 
 
@@ -311,13 +318,13 @@ def _find_ways(
     begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     mean, free = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
     along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
-    _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, False, axis, width)
+    _find_mean_velocity(m, c, I, u, begin, first, -step, mean, n, period, course, False, axis, width)
     along_run(
         m, width, _end_way,
         (begin, mean, open, distance, inv_dx, n, period, -step, course, False, free, backward),
     )  # fmt: skip
     if ti.static(course.ahead):
-        _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, False, axis, width)
+        _find_mean_velocity(m, c, I, u, begin, first, step, mean, n, period, course, False, axis, width)
         along_run(
             m, width, _end_way,
             (begin, mean, open, distance, inv_dx, n, period, step, course, True, free, forward),
@@ -377,11 +384,11 @@ def _write_own_ways(
         begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         mean = ti.Matrix.zero(ti.f32, 1, width)
         along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
-        _find_mean_velocity(m, u, begin, first, -step, mean, n, period, course, True, axis, width)
+        _find_mean_velocity(m, c, I, u, begin, first, -step, mean, n, period, course, True, axis, width)
         along_run(m, width, _put_own, (departure, c, axis, -step, mean, n))
         _note_far(m, step, mean, occupied, course, width)
         if ti.static(course.ahead):
-            _find_mean_velocity(m, u, begin, first, step, mean, n, period, course, True, axis, width)
+            _find_mean_velocity(m, c, I, u, begin, first, step, mean, n, period, course, True, axis, width)
             along_run(m, width, _put_own, (arrival, c, axis, step, mean, n))
 
 
@@ -445,11 +452,10 @@ def _way_at(paths: ti.template(), c, axis, n, cargo: ti.template()):
 
 
 @ti.func
-def _move_along(
-    k, c, I, paths: ti.template(), axis, points: ti.template(), known: ti.template(), n, lower, upper, period,
-    cargo: ti.template(),
+def _end_of_path(
+    k, c, I, paths: ti.template(), axis, known: ti.template(), n, lower, upper, period, cargo: ti.template()
 ):  # fmt: skip
-    """Where the paths of a run end, in the index space of what is carried; ``known`` is 1 where something lies there."""
+    """Where a path of a run ends, in the index space of what is carried; ``known`` becomes 1 if something lies there."""
     q, there = ti.cast(I, ti.f32), ti.f32(1.0)
     q[n.n - 1] += ti.cast(k, ti.f32)
     way = _way_at(paths, cell_of_run(c, k), axis, n, cargo)
@@ -463,16 +469,16 @@ def _move_along(
             there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
     if ti.static(cargo.passage or cargo.solids):
         known[k] = there
-    set_column(points, k, inside)
+    return inside
 
 
 @ti.func
 def _look_beside(
-    k, a: ti.template(), offset, points: ti.template(), found: ti.template(), n, open: ti.template(),
-    distance: ti.template(), inv_dx,
+    k, a: ti.template(), offset, place: ti.template(), args: ti.template(), found: ti.template(), n,
+    open: ti.template(), distance: ti.template(), inv_dx,
 ):  # fmt: skip
     """Near solids only cells count that can be seen from the one that holds the point: nothing comes through a wall."""
-    s, q = strides_of(n), column(points, k)
+    s, q = strides_of(n), place(k, *args)
     home = ti.min(ti.max(ti.cast(q + ti.f32(0.5), ti.i32), 1), n)
     if distance[flat(home, s)] * inv_dx < ti.f32(_CLEAR):
         here = a[offset + flat(home, s)]
@@ -582,16 +588,19 @@ def _put_nothing(k, a: ti.template(), c):
 
 
 @ti.func
-def _sample_departures(
-    m, c, I, a: ti.template(), departure: ti.template(), axis, found: ti.template(), n, offset, lower, upper, period,
-    open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
+def _sample_ends(
+    m, c, I, a: ti.template(), paths: ti.template(), axis, known: ti.template(), found: ti.template(), n, offset, lower,
+    upper, period, open: ti.template(), distance: ti.template(), inv_dx, cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    """What lies at the departure points of a run, with its limits."""
-    points, known = ti.Matrix.zero(ti.f32, n.n, width), ti.Vector([ti.f32(1.0)] * width)
-    along_run(m, width, _move_along, (c, I, departure, axis, points, known, n, lower, upper, period, cargo))
-    sample_run_with_limits(m, a, offset, points, found, n, width)
+    """What lies where the paths of a run end; ``known`` and ``found`` as in ``_end_of_path`` and ``sample_run``."""
+    sample_run(
+        m, c, I, a, offset, _end_of_path, (c, I, paths, axis, known, n, lower, upper, period, cargo), found, n, width
+    )  # fmt: skip
     if ti.static(cargo.beside):
-        along_run(m, width, _look_beside, (a, offset, points, found, n, open, distance, inv_dx))
+        along_run(
+            m, width, _look_beside,
+            (a, offset, _end_of_path, (c, I, paths, axis, known, n, lower, upper, period, cargo), found, n, open, distance, inv_dx),
+        )  # fmt: skip
 
 
 @ti.func
@@ -604,9 +613,9 @@ def _semi_lagrangian_of_run(
     if ti.static(cargo.sparse):
         anything = _is_anything_near(I, occupied, n)
     if anything == 1:
-        found = ti.Matrix.zero(ti.f32, 3, width)
-        _sample_departures(
-            m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+        found, known = ti.Matrix.zero(ti.f32, 3, width), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(
+            m, c, I, a, departure, axis, known, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
         )  # fmt: skip
         along_run(m, width, _put_within, (out, offset + c, found))
     else:
@@ -624,9 +633,9 @@ def _predict_run(
         anything = _is_anything_near(I, occupied, n)
         occupied[_noted_at(I, occupied, n)] = anything
     if anything == 1:
-        found = ti.Matrix.zero(ti.f32, 3, width)
-        _sample_departures(
-            m, c, I, a, departure, axis, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
+        found, known = ti.Matrix.zero(ti.f32, 3, width), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(
+            m, c, I, a, departure, axis, known, found, n, offset, lower, upper, period, open, distance, inv_dx, cargo, width
         )  # fmt: skip
         along_run(m, width, put_run, (predicted, c, found, VALUE))
         along_run(m, width, put_run, (least, c, found, LEAST))
@@ -646,12 +655,10 @@ def _correct_run(
     if ti.static(cargo.sparse):
         anything = occupied[_noted_at(I, occupied, n)]
     if anything == 1:
-        points, found = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, 1, width)
-        known = ti.Vector([ti.f32(1.0)] * width)
-        along_run(m, width, _move_along, (c, I, arrival, axis, points, known, n, lower, upper, period, cargo))
-        sample_run(m, predicted, 0, points, found, n, width)
-        if ti.static(cargo.beside):
-            along_run(m, width, _look_beside, (predicted, 0, points, found, n, open, distance, inv_dx))
+        found, known = ti.Matrix.zero(ti.f32, 1, width), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(
+            m, c, I, predicted, arrival, axis, known, found, n, 0, lower, upper, period, open, distance, inv_dx, cargo, width
+        )  # fmt: skip
         along_run(m, width, _correct, (c, a, offset, predicted, found, known, least, most, cargo))
         along_run(m, width, put_run, (out, offset + c, found, VALUE))
     else:

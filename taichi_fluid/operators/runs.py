@@ -7,7 +7,7 @@ number by itself has the type ``default_ip``, and a place in a local matrix must
 """
 
 from .._ti import ti
-from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cells_of, strides_of
+from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cell_of_run, cells_of, strides_of
 from .interpolation import blend
 
 VALUE, LEAST, MOST = range(3)
@@ -97,9 +97,12 @@ def _blend_rows(
 
 @ti.func
 def sample_velocity_of_run(
-    m, u: ti.template(), points: ti.template(), out: ti.template(), n, staggered: ti.template(), width: ti.template()
-):
-    """Velocity at ``points`` of the cell-centred index space, by linear interpolation."""
+    m, u: ti.template(), place: ti.template(), args: ti.template(), out: ti.template(), n, staggered: ti.template(),
+    width: ti.template(),
+):  # fmt: skip
+    """Velocity at the points ``place(k, *args)`` of the cell-centred index space, by linear interpolation."""
+    points = ti.Matrix.zero(ti.f32, n.n, width)
+    along_run(m, width, _put_point, (place, args, points))
     base = ti.Matrix.zero(ti.i32, ti.static(n.n if staggered else 1), width)
     fraction, up_fraction = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
     rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
@@ -117,15 +120,27 @@ def sample_velocity_of_run(
 
 
 @ti.func
-def sample_run(
-    m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
+def _put_point(k, place: ti.template(), args: ti.template(), points: ti.template()):
+    set_column(points, k, place(k, *args))
+
+
+@ti.func
+def _sample_scattered(
+    m, a: ti.template(), offset, place: ti.template(), args: ti.template(), out: ti.template(), n, width: ti.template()
 ):  # fmt: skip
-    """Linear interpolation of ``a[offset + …]`` at ``points``, into the first line of ``out``."""
+    """``sample_run`` wherever the points are."""
+    points = ti.Matrix.zero(ti.f32, n.n, width)
     base, fraction = ti.Matrix.zero(ti.i32, 1, width), ti.Matrix.zero(ti.f32, n.n, width)
-    rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
+    along_run(m, width, _put_point, (place, args, points))
     along_run(m, width, _locate, (points, base, fraction, fraction, n, False))
-    along_run(m, width, _gather_rows, (a, offset, base, 0, fraction, rows, n))
-    along_run(m, width, _blend_rows, (rows, fraction, fraction, -1, out, 0, n))
+    if ti.static(out.n > 1):
+        corners = ti.Matrix.zero(ti.f32, 2**n.n, width)
+        along_run(m, width, _gather_corners, (a, offset, base, corners, n))
+        along_run(m, width, _blend_corners, (corners, fraction, out))
+    else:
+        rows = ti.Matrix.zero(ti.f32, 2 ** (n.n - 1), width)
+        along_run(m, width, _gather_rows, (a, offset, base, 0, fraction, rows, n))
+        along_run(m, width, _blend_rows, (rows, fraction, fraction, -1, out, 0, n))
 
 
 @ti.func
@@ -149,12 +164,72 @@ def _blend_corners(
 
 
 @ti.func
-def sample_run_with_limits(
-    m, a: ti.template(), offset, points: ti.template(), out: ti.template(), n, width: ti.template()
-):
-    """The same, and the least and the largest of what each is made of: lines ``VALUE``, ``LEAST`` and ``MOST``."""
-    base, fraction = ti.Matrix.zero(ti.i32, 1, width), ti.Matrix.zero(ti.f32, n.n, width)
-    corners = ti.Matrix.zero(ti.f32, 2**n.n, width)
-    along_run(m, width, _locate, (points, base, fraction, fraction, n, False))
-    along_run(m, width, _gather_corners, (a, offset, base, corners, n))
-    along_run(m, width, _blend_corners, (corners, fraction, out))
+def _find_shift(k, I, place: ti.template(), args: ti.template(), shifts: ti.template(), far: ti.template()):
+    """How far a point lies from its own cell, and whether that is a cell or more along any axis.
+
+    A whole cell is far: a blend with a part of 1 would be what is there only to rounding.
+    """
+    point = place(k, *args)
+    for axis in ti.static(range(I.n)):
+        own = I[axis] + k if ti.static(axis == I.n - 1) else I[axis]
+        shift = point[axis] - ti.cast(own, ti.f32)
+        shifts[ti.i32(axis), k] = shift
+        far |= ti.cast(ti.abs(shift) >= ti.f32(1.0), ti.i32)
+
+
+@ti.func
+def _blend_around(k, a: ti.template(), c, s, shifts: ti.template(), out: ti.template()):
+    """What lies at a point less than a cell from its own one, that of the run which begins at ``c``.
+
+    All neighbours are read, wherever the point is: those of cells beside each other lie beside each other.
+    """
+    last = ti.static(s.n - 1)
+    limited = ti.static(out.n > 1)
+    f = column(shifts, k)
+    value = ti.Vector([ti.f32(0.0)] * ti.static(3 ** (s.n - 1)))
+    low, high = value, value
+    for row in ti.static(range(3 ** (s.n - 1))):
+        first = c - 1
+        for axis in ti.static(range(s.n - 1)):
+            first += ti.static(row // 3**axis % 3 - 1) * s[axis]
+        # The same for all of the run, and of few bits, so that three addresses are one and small distances from it.
+        cell = cell_of_run(address(first, ARRAY_BITS), k)
+        own, there = a[cell + 1], ti.select(f[last] >= 0, a[cell + 2], a[cell])
+        value[row] = own + ti.abs(f[last]) * (there - own)
+        if ti.static(limited):
+            low[row], high[row] = at_most(own, there), at_least(own, there)
+    for axis in ti.static(range(s.n - 2, -1, -1)):
+        up = f[axis] >= 0
+        for row in ti.static(range(3**axis)):
+            own = ti.static(row + 3**axis)
+            above = ti.static(row + 2 * 3**axis)
+            value[row] = value[own] + ti.abs(f[axis]) * (ti.select(up, value[above], value[row]) - value[own])
+            if ti.static(limited):
+                low[row] = at_most(low[own], ti.select(up, low[above], low[row]))
+                high[row] = at_least(high[own], ti.select(up, high[above], high[row]))
+    out[ti.i32(VALUE), k] = value[0]
+    if ti.static(limited):
+        out[ti.i32(LEAST), k] = low[0]
+        out[ti.i32(MOST), k] = high[0]
+
+
+@ti.func
+def sample_run(
+    m, c, I, a: ti.template(), offset, place: ti.template(), args: ti.template(), out: ti.template(), n,
+    width: ti.template(),
+):  # fmt: skip
+    """Linear interpolation of ``a[offset + …]`` at the points ``place(k, *args)`` of the index space of ``a``.
+
+    The run begins at ``I``, whose flat index is ``c``. What is found goes into the first line of ``out``; if that has
+    three, the least and the largest of what each is made of go into the others: lines ``VALUE``, ``LEAST``, ``MOST``.
+    """
+    far = 1
+    shifts = ti.Matrix.zero(ti.f32, n.n, width)
+    if ti.static(width > 1):
+        far = 0
+        along_run(m, width, _find_shift, (I, place, args, shifts, far))
+    if far == 0:
+        if ti.static(width > 1):
+            along_run(m, width, _blend_around, (a, offset + c, strides_of(n), shifts, out))
+    else:
+        _sample_scattered(m, a, offset, place, args, out, n, width)
