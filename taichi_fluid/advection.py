@@ -384,12 +384,14 @@ def _write_own_ways(
         begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         mean = ti.Matrix.zero(ti.f32, 1, width)
         along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
-        _find_mean_velocity(m, c, I, u, begin, first, -step, mean, n, period, course, True, axis, width)
-        along_run(m, width, _put_own, (departure, c, axis, -step, mean, n))
-        _note_far(m, step, mean, occupied, course, width)
-        if ti.static(course.ahead):
-            _find_mean_velocity(m, c, I, u, begin, first, step, mean, n, period, course, True, axis, width)
-            along_run(m, width, _put_own, (arrival, c, axis, step, mean, n))
+        for way in range(ti.static(2 if course.ahead else 1)):
+            signed = ti.select(way == 0, -step, step)
+            _find_mean_velocity(m, c, I, u, begin, first, signed, mean, n, period, course, True, axis, width)
+            if way == 0:
+                along_run(m, width, _put_own, (departure, c, axis, signed, mean, n))
+                _note_far(m, step, mean, occupied, course, width)
+            else:
+                along_run(m, width, _put_own, (arrival, c, axis, signed, mean, n))
 
 
 @ti.func

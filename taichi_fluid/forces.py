@@ -5,19 +5,44 @@ from collections.abc import Sequence
 from ._ti import ti
 from .boundary import Walls
 from .grid import Grid
-from .kernels import EVERY, Array, along_run, cell_of_run, cells_of, float_vector, kernel_family, put_run
+from .kernels import (
+    RUNS,
+    Array,
+    along_run,
+    beside,
+    cell_of_run,
+    cells_of,
+    float_vector,
+    kernel_family,
+    put_run,
+    strides_of,
+)
 from .operators.differences import gradient_at, vorticity_at
+from .operators.runs import set_column
 
 
 @ti.func
-def _add_buoyancy_at(c, I, s, u: ti.template(), scalar: ti.template(), change, n, on: ti.template()):
-    cells = cells_of(s, n)
+def _buoyant_velocity_of(
+    k, c, u: ti.template(), scalar: ti.template(), change, found: ti.template(), n, axis: ti.template(),
+    on: ti.template(),
+):  # fmt: skip
+    s = strides_of(n)
+    value = scalar[cell_of_run(c, k)]
+    if ti.static(not on.collocated):
+        value = ti.f32(0.5) * (value + scalar[beside(c, -s[axis], k)])
+    found[ti.i32(0), k] = u[beside(c, axis * cells_of(s, n), k)] + change[axis] * value
+
+
+@ti.func
+def _add_buoyancy_of_run(
+    c, I, m, s, u: ti.template(), scalar: ti.template(), change, n, on: ti.template(), width: ti.template()
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, 1, width)
     for axis in ti.static(range(n.n)):
-        face = c + axis * cells
-        value = scalar[c]
-        if ti.static(not on.collocated):
-            value = ti.f32(0.5) * (value + scalar[c - s[axis]])
-        u[face] = u[face] + change[axis] * value
+        # Mostly gravity has one component.
+        if change[axis] != 0:
+            along_run(m, width, _buoyant_velocity_of, (c, u, scalar, change, found, n, axis, on))
+            along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, 0))
 
 
 @ti.func
@@ -31,7 +56,7 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 @ti.func
 def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.template()):
     """The vorticity of a cell of a run, and last of all its magnitude."""
-    w = vorticity_at(u, cell_of_run(c, k), n, on.derivative)
+    w = vorticity_at(u, c, n, on.derivative, k)
     if ti.static(n.n == 3):
         for axis in ti.static(range(3)):
             found[ti.i32(axis), k] = w[axis]
@@ -54,30 +79,55 @@ def _write_vorticity_of_run(
 
 
 @ti.func
-def _write_confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.template(), force: ti.template(), n):
+def _confinement_of(k, c, vorticity: ti.template(), magnitude: ti.template(), found: ti.template(), n):
     """N × w with N the direction in which the vorticity grows; 0 where it does not grow at all."""
-    g = gradient_at(magnitude, c, s)
-    g /= g.norm() + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c]
-    cells = cells_of(s, n)
+    s = strides_of(n)
+    here, cells = cell_of_run(c, k), cells_of(s, n)
+    g = gradient_at(magnitude, c, s, k)
+    g *= ti.f32(1.0) / (g.norm() + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[here])
     if ti.static(n.n == 3):
-        w = ti.Vector([vorticity[c], vorticity[c + cells], vorticity[c + 2 * cells]])
-        f = g.cross(w)
-        for axis in ti.static(range(3)):
-            force[c + axis * cells] = f[axis]
+        w = ti.Vector([vorticity[here], vorticity[beside(c, cells, k)], vorticity[beside(c, 2 * cells, k)]])
+        set_column(found, k, g.cross(w))
     else:
-        force[c] = g[1] * vorticity[c]
-        force[c + cells] = -g[0] * vorticity[c]
+        found[ti.i32(0), k] = g[1] * vorticity[here]
+        found[ti.i32(1), k] = -g[0] * vorticity[here]
 
 
 @ti.func
-def _add_centred_force_at(c, I, s, u: ti.template(), force: ti.template(), scale, n, on: ti.template()):
-    cells = cells_of(s, n)
+def _write_confinement_of_run(
+    c, I, m, s, vorticity: ti.template(), magnitude: ti.template(), force: ti.template(), n, width: ti.template()
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, n.n, width)
+    along_run(m, width, _confinement_of, (c, vorticity, magnitude, found, n))
     for axis in ti.static(range(n.n)):
-        face = c + axis * cells
+        along_run(m, width, put_run, (force, c + axis * cells_of(s, n), found, axis))
+
+
+@ti.func
+def _forced_velocity_of(
+    k, c, I, u: ti.template(), force: ti.template(), scale, found: ti.template(), n, on: ti.template()
+):  # fmt: skip
+    """The velocity with a force at cell centres: at a face the mean of those beside it, on a side of the box none."""
+    s = strides_of(n)
+    for axis in ti.static(range(n.n)):
+        own = axis * cells_of(s, n)
+        face = beside(c, own, k)
         if ti.static(on.collocated):
-            u[face] = u[face] + scale * force[face]
-        elif I[axis] > 1:
-            u[face] = u[face] + scale * ti.f32(0.5) * (force[face] + force[face - s[axis]])
+            found[ti.i32(axis), k] = u[face] + scale * force[face]
+        else:
+            position = I[axis] + k if ti.static(axis == n.n - 1) else I[axis]
+            added = scale * ti.f32(0.5) * (force[face] + force[beside(c, own - s[axis], k)])
+            found[ti.i32(axis), k] = ti.select(position > 1, u[face] + added, u[face])
+
+
+@ti.func
+def _add_force_of_run(
+    c, I, m, s, u: ti.template(), force: ti.template(), scale, n, on: ti.template(), width: ti.template()
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, n.n, width)
+    along_run(m, width, _forced_velocity_of, (c, I, u, force, scale, found, n, on))
+    for axis in ti.static(range(n.n)):
+        along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, axis))
 
 
 @kernel_family
@@ -87,7 +137,7 @@ def force_kernels(loops, on):
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
-        each_cell(n, _add_buoyancy_at, (velocity, scalar, change, n, on))
+        each_run(n, width, _add_buoyancy_of_run, (velocity, scalar, change, n, on, width))
 
     @ti.kernel
     def accelerate(velocity: Array, n: IntVector, change: FloatVector):
@@ -102,8 +152,8 @@ def force_kernels(loops, on):
         in_turn(
             n,
             (
-                (EVERY, _write_confinement_at, (vorticity, magnitude, force, n)),
-                (EVERY, _add_centred_force_at, (velocity, force, scale, n, on)),
+                (RUNS, _write_confinement_of_run, (vorticity, magnitude, force, n, width)),
+                (RUNS, _add_force_of_run, (velocity, force, scale, n, on, width)),
             ),
             (),
         )

@@ -48,13 +48,14 @@ COSTLY_SERIAL_CELLS = 16**3
 RUN, LONG_RUN = 16, 32
 """Cells of a row that a CPU may treat together: what they have in common is a loop that its compiler can vectorise.
 
-The long ones are for little that stands between two steps: every value of it costs compiling."""
+The long ones are for little that stands between two steps: every value of it costs compiling, and a loop over a local
+matrix of more than 64 values is not made vectors of."""
 
 ARRAY_BITS = 29
 """An array holds fewer than 2 to this power values, which are less than 2 GiB; one component of several half of that."""
 
-RED, BLACK, EVERY, RUNS = range(4)
-"""What a pass of ``in_turn`` goes over: the cells of one colour, all, or runs of them."""
+RED, BLACK, EVERY, RUNS, LONG_RUNS = range(5)
+"""What a pass of ``in_turn`` goes over: the cells of one colour, all, or runs of them, of ``width`` or of ``long``."""
 
 ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
@@ -193,6 +194,15 @@ def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()
 def cell_of_run(c, k):
     """Cell ``k`` of the run that begins at ``c``: a sum that a compiler sees not to overflow, and so to be one way on."""
     return c + address(k, ti.static(LONG_RUN.bit_length() + 2))
+
+
+@ti.func
+def beside(c, distance, k):
+    """What lies ``distance`` from cell ``k`` of the run that begins at ``c``, or, with a ``k`` of 0, from a cell ``c``.
+
+    The way that all of a run has in common comes first, so that of the sum a compiler sees what ``cell_of_run`` says.
+    """
+    return cell_of_run(address(c + distance, ARRAY_BITS), k)
 
 
 @ti.func
@@ -367,15 +377,20 @@ def loops(shape: LoopShape) -> SimpleNamespace:
             body(c, I, 1, s, *args)
 
     @ti.func
+    def each_run_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """``each_run`` of the box of integer positions from 1 to below ``end``."""
+        begins = end
+        if ti.static(rows):
+            begins[last] = 2
+        each_cell_in(n * 0 + 1, begins, n, runs_from, (end[last] - 1, width, body, args))
+
+    @ti.func
     def each_run(n, width: ti.template(), body: ti.template(), args: ti.template()):
         """Runs of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on.
 
         ``width`` is that of these loops, or their ``long`` one.
         """
-        begins = n + 1
-        if ti.static(rows):
-            begins[last] = 2
-        each_cell_in(n * 0 + 1, begins, n, runs_from, (n[last], width, body, args))
+        each_run_to(n + 1, n, width, body, args)
 
     @ti.func
     def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
@@ -536,9 +551,9 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     def pass_on_plane(i, n, part: ti.template(), body: ti.template(), args: ti.template()):
         for row in range(rows_of_plane(n)):
             I = row_of_plane(i, row, n)
-            if ti.static(part == RUNS):
+            if ti.static(part in (RUNS, LONG_RUNS)):
                 s = strides_of(n)
-                runs_from(flat(I, s), I, s, n[last], long, body, args)
+                runs_from(flat(I, s), I, s, n[last], ti.static(long if part == LONG_RUNS else width), body, args)
             elif ti.static(part == EVERY):
                 cells_from(I, n, 1, n[last], body, args)
             else:
@@ -590,8 +605,8 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
     @ti.func
     def each_part(n, part: ti.template(), body: ti.template(), args: ti.template()):
-        if ti.static(part == RUNS):
-            each_run(n, long, body, args)
+        if ti.static(part in (RUNS, LONG_RUNS)):
+            each_run(n, ti.static(long if part == LONG_RUNS else width), body, args)
         elif ti.static(part == EVERY):
             each_cell(n, body, args)
         else:
@@ -612,7 +627,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
         Args:
             n: Cells.
-            passes: For each the cells that it covers (``EVERY``, ``RED``, ``BLACK``, ``RUNS``), its body and arguments.
+            passes: For each the cells that it covers (``EVERY``, ``RED``, …), its body and arguments.
             total: ``(partials, summand, args)``: after the last pass ``total_of(n, partials)`` is the sum over all cells
                 of ``summand(c, I, s, *args)``, which reads nothing but its cell. Empty: no sum.
         """
@@ -662,6 +677,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         each_cell_in=each_cell_in,
         each_cell_alone=each_cell_alone,
         each_run=each_run,
+        each_run_to=each_run_to,
         write_cells=write_cells,
         width=width,
         long=long,

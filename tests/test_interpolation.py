@@ -8,8 +8,9 @@ from reference import SHAPES, closed_box, random_scalar, random_velocity
 from scipy.ndimage import map_coordinates
 
 from taichi_fluid._ti import ti
-from taichi_fluid.kernels import Array, kernel_family, strides_of
+from taichi_fluid.kernels import Array, along_run, cell_of_run, cells_of, kernel_family, put_run, strides_of
 from taichi_fluid.operators.interpolation import face_velocity_at, inside_box, sample, sample_velocity
+from taichi_fluid.operators.runs import sample_run
 
 
 @ti.func
@@ -40,9 +41,33 @@ def _face_velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
         out[c + d * s[0] * (n[0] + 2)] = v[d]
 
 
+@ti.func
+def _point_in_run(k, c, points: ti.template(), n):
+    return inside_box(_point(points, cell_of_run(c, k), n), n)
+
+
+@ti.func
+def _sample_of_run(
+    c, I, m, s, a: ti.template(), points: ti.template(), out: ti.template(), n, lines: ti.template(),
+    width: ti.template(),
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, lines, width)
+    sample_run(m, c, I, a, 0, _point_in_run, (c, points, n), found, n, width)
+    for line in ti.static(range(lines)):
+        along_run(m, width, put_run, (out, c + line * cells_of(s, n), found, line))
+
+
 @kernel_family
 def sampling_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
+    IntVector, each_cell, each_run, width = loops.IntVector, loops.each_cell, loops.each_run, loops.width
+
+    @ti.kernel
+    def sample_runs(a: Array, points: Array, out: Array, n: IntVector):
+        each_run(n, width, _sample_of_run, (a, points, out, n, 1, width))
+
+    @ti.kernel
+    def sample_runs_with_limits(a: Array, points: Array, out: Array, n: IntVector):
+        each_run(n, width, _sample_of_run, (a, points, out, n, 3, width))
 
     @ti.kernel
     def sample_points(a: Array, points: Array, out: Array, n: IntVector):
@@ -58,6 +83,8 @@ def sampling_kernels(loops):
 
     return {
         "sample_points": sample_points,
+        "sample_runs": sample_runs,
+        "sample_runs_with_limits": sample_runs_with_limits,
         "sample_velocities": sample_velocities,
         "face_velocities": face_velocities,
     }
@@ -95,6 +122,49 @@ def test_a_sample_is_what_scipy_says_inside_and_outside(dim):
         expected = map_coordinates(values, points.astype(np.float64) - 1, order=1, mode="nearest")
         # One rounding for each of the 2^dim - 1 blends of values of size 3.
         np.testing.assert_allclose(sampled(values, points), expected, rtol=0, atol=3e-6)
+
+
+def corners(values, points):
+    """The 2^dim values around each point, the lowest corner being that which truncation gives; sides copied outwards."""
+    padded = np.pad(values, 1, mode="edge")
+    base = [np.clip(np.floor(x).astype(int), 0, n) for x, n in zip(points, values.shape, strict=True)]
+    steps = np.ndindex(*[2] * values.ndim)
+    return np.stack([padded[tuple(b + k for b, k in zip(base, step, strict=True))] for step in steps])
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("spread", [0.4, 0.99, 1.0, 3.0])
+def test_a_run_sampled_together_is_what_scipy_says(dim, spread):
+    """Points near their own cells, whose neighbours are read side by side; a whole cell away; and anywhere.
+
+    With a spread of less than a cell one cell in a row of 37 has its point farther away: its run is gathered.
+    """
+    rng = np.random.default_rng(5)
+    shape = (5, 4, 37)[3 - dim :]
+    values, own = random_scalar(shape), np.indices(shape) + 1.0
+    shift = rng.uniform(-spread, spread, own.shape)
+    if spread == 1:
+        shift = rng.choice([-1.0, 0.0, 1.0], own.shape)
+    elif spread < 1:
+        shift[0, ..., 20] = -1.5
+    limits = np.array(shape).reshape(-1, *[1] * dim) + 0.5
+    points = np.clip(own + shift, 0.5, limits).astype(np.float32)
+    grid, _, arrays = closed_box(shape)
+    places, out, limited = grid.velocity(), grid.array(), grid.array(3)
+    grid.from_numpy(places, points)
+    a, kernels = arrays.scalar(values), sampling_kernels(grid.loops)
+    kernels.sample_runs(a, places, out, grid.n)
+    kernels.sample_runs_with_limits(a, places, limited, grid.n)
+    expected = map_coordinates(values, points.astype(np.float64) - 1, order=1, mode="nearest")
+    found = grid.to_numpy(out)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-6)
+    if spread == 1:
+        np.testing.assert_array_equal(found, expected, err_msg="a whole number of cells is exact")
+    value, least, most = grid.to_numpy(limited)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=3e-6)
+    around = corners(values, points)
+    np.testing.assert_array_equal(least, around.min(axis=0))
+    np.testing.assert_array_equal(most, around.max(axis=0))
 
 
 @pytest.mark.vulkan_too

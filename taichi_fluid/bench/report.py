@@ -85,7 +85,7 @@ def _stage_cells(stage: Row | None, first: Row | None, ratio: bool) -> list[str]
 def _number_table(rows: Sequence[Row]) -> Table:
     table = Table("", *(row["arch"] for row in rows), show_header=len(rows) > 1)
     lines = {
-        "pressure solver": lambda r: r["pressure_solver"],
+        "pressure solver": lambda r: r.get("pressure_solver", "-"),
         "iterations": lambda r: _number(r["iterations"]),
         "relative residual, worst": lambda r: f"{r['relative_residual']:.1e}",
         "divergence left by the projection": lambda r: f"{r['divergence']['left']:.1e}",
@@ -152,8 +152,9 @@ def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Rend
         for name, a, b in _ratios(first, second):
             table.add_row(name, _number(a), _number(b), _number(b / a) if a else "-")
         parts += [Text(f"{second['arch']}, {_title(second)}", style="italic"), table]
-        if first["pressure_solver"] != second["pressure_solver"]:
-            parts.append(f"A solves the pressure by {first['pressure_solver']}, B by {second['pressure_solver']}.")
+        solvers = [row.get("pressure_solver", "an unnamed solver") for row in (first, second)]
+        if solvers[0] != solvers[1]:
+            parts.append(f"A solves the pressure by {solvers[0]}, B by {solvers[1]}.")
     differing = [key for key in ("machine", "versions", "commit") if before.get(key) != after.get(key)]
     if parts and differing:
         parts.append(f"The two files differ in {' and '.join(differing)}.")

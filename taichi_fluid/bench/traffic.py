@@ -39,7 +39,7 @@ TRAFFIC = {
     "source_kernels.drive": ("velocity@box", "velocity@box"),
     "decay_kernels.decay": ("a:1", "a:1"),
     "decay_kernels.fade": ("a:1", "a:1"),
-    "force_kernels.add_buoyancy": ("velocity scalar", "velocity"),
+    "force_kernels.add_buoyancy": ("velocity:1 scalar", "velocity:1"),
     "force_kernels.accelerate": ("velocity", "velocity"),
     "force_kernels.compute_vorticity": ("velocity", "vorticity:w magnitude"),
     "force_kernels.confine": ("vorticity:w magnitude  velocity force", "force  velocity"),

@@ -22,9 +22,9 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import (
     BLACK,
+    LONG_RUNS,
     PARTIALS,
     RED,
-    RUNS,
     Array,
     along_run,
     cell_of_run,
@@ -372,7 +372,7 @@ def multigrid_kernels(loops, coupling):
                 (BLACK, scale_at, (rhs, inv_diag, x)),
                 (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
                 (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
-                (RUNS, _weighted_residual_run, (x, rhs, inv_diag, open, weight, residual, n, width, cut)),
+                (LONG_RUNS, _weighted_residual_run, (x, rhs, inv_diag, open, weight, residual, n, width, cut)),
             ),
             (),
         )
@@ -415,7 +415,7 @@ def multigrid_kernels(loops, coupling):
         in_turn(
             n,
             (
-                (RUNS, _prolong_run, (coarse, x, weight, open, plain, n, coarse_n, width, cut)),
+                (LONG_RUNS, _prolong_run, (coarse, x, weight, open, plain, n, coarse_n, width, cut)),
                 (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
                 (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
                 (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),

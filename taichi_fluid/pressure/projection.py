@@ -9,7 +9,17 @@ apart.
 from .._ti import ti
 from ..boundary import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch
-from ..kernels import Array, cells_of, int_vector, kernel_family
+from ..kernels import (
+    Array,
+    along_run,
+    beside,
+    cell_of_run,
+    cells_of,
+    int_vector,
+    kernel_family,
+    put_run,
+    strides_of,
+)
 from ..operators.differences import gradient_at
 from ..solids import Solids, cut_outflow_at
 from .solver import SolveResult
@@ -42,28 +52,39 @@ def _write_cut_rhs_at(
 
 
 @ti.func
-def _subtract_gradient_at(
-    c, I, s, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
-    cut: ti.template(),
+def _projected_velocity_of(
+    k, c, I, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
+    found: ti.template(), axis: ti.template(), cut: ti.template(),
 ):  # fmt: skip
-    """At each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
-    cells = cells_of(s, n)
+    """Changed at each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
+    s = strides_of(n)
+    here, before, face = cell_of_run(c, k), beside(c, -s[axis], k), beside(c, axis * cells_of(s, n), k)
+    position = I[axis] + k if ti.static(axis == n.n - 1) else I[axis]
+    above = inv_diag[here] > 0 or (position == n[axis] + 1 and held[2 * axis + 1] == 1)
+    below = inv_diag[before] > 0 or (position == 1 and held[2 * axis] == 1)
+    inside = inv_diag[here] > 0 or inv_diag[before] > 0
+    if ti.static(cut):
+        inside = inside and open[face] != 0
+    changed = u[face] - scale * (p[here] - p[before])
+    found[ti.i32(0), k] = ti.select(above and below and inside, changed, u[face])
+
+
+@ti.func
+def _subtract_gradient_of_run(
+    c, I, m, s, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
+    cut: ti.template(), width: ti.template(),
+):  # fmt: skip
+    found = ti.Matrix.zero(ti.f32, 1, width)
     for axis in ti.static(range(n.n)):
-        face = c + axis * cells
-        above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
-        below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
-        inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
-        if above and below and inside:
-            apart = ti.f32(1.0)
-            if ti.static(cut):
-                if open[face] == 0:
-                    apart = ti.f32(0.0)
-            u[face] = u[face] - apart * scale * (p[c] - p[c - s[axis]])
+        along_run(
+            m, width, _projected_velocity_of, (c, I, u, p, inv_diag, open, n, held, scale, found, axis, cut)
+        )  # fmt: skip
+        along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, 0))
 
 
 @ti.func
 def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n, scale):
-    g = gradient_at(p, c, s)
+    g = gradient_at(p, c, s, ti.i32(0))
     for axis in ti.static(range(n.n)):
         place = c + axis * cells_of(s, n)
         u[place] = u[place] - ti.f32(0.5) * scale * g[axis]
@@ -93,7 +114,7 @@ def projection_kernels(loops, expands, on):
 
 @kernel_family
 def gradient_kernels(loops, cut):
-    IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
+    IntVector, each_cell, each_run_to, width = loops.IntVector, loops.each_cell, loops.each_run_to, loops.width
     Flags = ti.types.vector(2 * loops.dim, ti.i32)
 
     @ti.kernel
@@ -101,13 +122,14 @@ def gradient_kernels(loops, cut):
         velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: IntVector, end: IntVector, held: Flags,
         scale: ti.f32,
     ):  # fmt: skip
-        each_cell_in(
-            n * 0 + 1, end, n, _subtract_gradient_at, (velocity, pressure, inv_diag, open, n, held, scale, cut)
+        each_run_to(
+            end, n, width, _subtract_gradient_of_run,
+            (velocity, pressure, inv_diag, open, n, held, scale, cut, width),
         )  # fmt: skip
 
     @ti.kernel
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
-        each_cell_in(n * 0 + 1, n + 1, n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
+        each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
 
     return {
         "subtract_gradient": subtract_gradient,

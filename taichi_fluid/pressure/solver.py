@@ -19,7 +19,7 @@ import numpy as np
 
 from .._ti import ti
 from ..grid import Grid, Scratch
-from ..kernels import EVERY, PARTIALS, RUNS, Array, GraphRecorder, add, kernel_family, memory_of
+from ..kernels import EVERY, LONG_RUNS, PARTIALS, Array, GraphRecorder, add, kernel_family, memory_of
 from ..operators.ghosts import wrap_if_periodic
 from .multigrid import Multigrid
 from .pockets import Pockets
@@ -223,7 +223,7 @@ def solver_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
         in_turn(
             n,
-            ((RUNS, _residual_run, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, width, cut)),),
+            ((LONG_RUNS, _residual_run, (x, rhs, inv_diag, open, r, n, scalars[_MEAN], shift, width, cut)),),
             (partials, _square_at, (r,)),
         )
         ti.loop_config(serialize=True)
@@ -257,7 +257,7 @@ def solver_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_if_periodic, (d, 0, n, wrap, axis))
             in_turn(
                 n,
-                ((RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),),
+                ((LONG_RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),),
                 (partials, product_at, (d, a_d)),
             )
         else:
@@ -265,7 +265,7 @@ def solver_kernels(loops, coupling):
                 n,
                 (
                     (EVERY, _direction_at, (z, d, scalars[_BETA])),
-                    (RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),
+                    (LONG_RUNS, _product_run, (d, a_d, inv_diag, open, n, width, cut)),
                 ),
                 (partials, product_at, (d, a_d)),
             )

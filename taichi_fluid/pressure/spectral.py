@@ -233,6 +233,7 @@ class SpectralSolver(EllipticSolver):
         seen[_RR] = seen[_NORM]  # from 0, all of it is left
         if result := self._nothing_to_solve(seen, out):
             return result
+        out.fill(0.0)
         status, iterations, best, kept = None, 0, np.inf, False
         while status is None:
             if not np.isfinite(seen[_RR]):
@@ -252,7 +253,7 @@ class SpectralSolver(EllipticSolver):
                     self.solve_in_place(self._r)
                     self._kernels.add_correction(out, self._r, self.n, 1.0)
                 else:
-                    out.fill(0.0)
+                    ti.sync()
                     np.subtract(self._interior(rhs), np.float32(seen[_MEAN]), out=self._interior(out))
                     self.solve_in_place(out)
                 seen, iterations = self._true_residual(rhs, out), iterations + 1
