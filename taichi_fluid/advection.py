@@ -37,6 +37,7 @@ from .operators.runs import (
     MOST,
     VALUE,
     column,
+    put_columns,
     sample_run,
     sample_velocity_of_run,
     set_column,
@@ -349,13 +350,6 @@ def _note_far(m, step, ways: ti.template(), occupied: ti.template(), course: ti.
 
 
 @ti.func
-def _put_columns(k, a: ti.template(), c, columns: ti.template(), n):
-    cells = cells_of(strides_of(n), n)
-    for d in ti.static(range(n.n)):
-        a[cell_of_run(c, k) + d * cells] = columns[ti.i32(d), k]
-
-
-@ti.func
 def _put_within(k, out: ti.template(), c, found: ti.template()):
     """Rounding may carry a blend past a corner by one unit in the last place."""
     out[cell_of_run(c, k)] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
@@ -384,6 +378,7 @@ def _write_own_ways(
         begin, first = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         mean = ti.Matrix.zero(ti.f32, 1, width)
         along_run(m, width, _begin_path, (c, I, u, axis, begin, first, n, course))
+        # One code for both ways: two would compile for more than twice as long.
         for way in range(ti.static(2 if course.ahead else 1)):
             signed = ti.select(way == 0, -step, step)
             _find_mean_velocity(m, c, I, u, begin, first, signed, mean, n, period, course, True, axis, width)
@@ -407,10 +402,10 @@ def _write_ways(
     else:
         backward, forward = ti.Matrix.zero(ti.f32, n.n, width), ti.Matrix.zero(ti.f32, n.n, width)
         _find_ways(m, c, I, u, 0, open, distance, inv_dx, n, period, step, backward, forward, course, width)
-        along_run(m, width, _put_columns, (departure, c, backward, n))
+        along_run(m, width, put_columns, (departure, c, backward, n))
         _note_far(m, ti.f32(1.0), backward, occupied, course, width)
         if ti.static(course.ahead):
-            along_run(m, width, _put_columns, (arrival, c, forward, n))
+            along_run(m, width, put_columns, (arrival, c, forward, n))
 
 
 @ti.func

@@ -14,11 +14,12 @@ from .kernels import (
     cells_of,
     float_vector,
     kernel_family,
+    position_in_run,
     put_run,
     strides_of,
 )
 from .operators.differences import gradient_at, vorticity_at
-from .operators.runs import set_column
+from .operators.runs import put_columns, set_column
 
 
 @ti.func
@@ -99,8 +100,7 @@ def _write_confinement_of_run(
 ):  # fmt: skip
     found = ti.Matrix.zero(ti.f32, n.n, width)
     along_run(m, width, _confinement_of, (c, vorticity, magnitude, found, n))
-    for axis in ti.static(range(n.n)):
-        along_run(m, width, put_run, (force, c + axis * cells_of(s, n), found, axis))
+    along_run(m, width, put_columns, (force, c, found, n))
 
 
 @ti.func
@@ -115,9 +115,8 @@ def _forced_velocity_of(
         if ti.static(on.collocated):
             found[ti.i32(axis), k] = u[face] + scale * force[face]
         else:
-            position = I[axis] + k if ti.static(axis == n.n - 1) else I[axis]
             added = scale * ti.f32(0.5) * (force[face] + force[beside(c, own - s[axis], k)])
-            found[ti.i32(axis), k] = ti.select(position > 1, u[face] + added, u[face])
+            found[ti.i32(axis), k] = ti.select(position_in_run(I, k, axis) > 1, u[face] + added, u[face])
 
 
 @ti.func
@@ -126,8 +125,7 @@ def _add_force_of_run(
 ):  # fmt: skip
     found = ti.Matrix.zero(ti.f32, n.n, width)
     along_run(m, width, _forced_velocity_of, (c, I, u, force, scale, found, n, on))
-    for axis in ti.static(range(n.n)):
-        along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, axis))
+    along_run(m, width, put_columns, (u, c, found, n))
 
 
 @kernel_family

@@ -197,6 +197,12 @@ def cell_of_run(c, k):
 
 
 @ti.func
+def position_in_run(I, k, axis: ti.template()):
+    """Integer position along ``axis`` of cell ``k`` of the run that begins at ``I``."""
+    return I[axis] + k if ti.static(axis == I.n - 1) else I[axis]
+
+
+@ti.func
 def beside(c, distance, k):
     """What lies ``distance`` from cell ``k`` of the run that begins at ``c``, or, with a ``k`` of 0, from a cell ``c``.
 

@@ -7,7 +7,17 @@ number by itself has the type ``default_ip``, and a place in a local matrix must
 """
 
 from .._ti import ti
-from ..kernels import ARRAY_BITS, address, along_run, at_least, at_most, cell_of_run, cells_of, strides_of
+from ..kernels import (
+    ARRAY_BITS,
+    address,
+    along_run,
+    at_least,
+    at_most,
+    cell_of_run,
+    cells_of,
+    position_in_run,
+    strides_of,
+)
 from .interpolation import blend
 
 VALUE, LEAST, MOST = range(3)
@@ -28,6 +38,14 @@ def set_column(a: ti.template(), k, v):
     """Write a vector into column ``k``."""
     for row in ti.static(range(a.n)):
         a[ti.i32(row), k] = v[row]
+
+
+@ti.func
+def put_columns(k, a: ti.template(), c, columns: ti.template(), n):
+    """Write column ``k`` as the vector of cell ``k`` of the run that begins at ``c``."""
+    cells = cells_of(strides_of(n), n)
+    for d in ti.static(range(n.n)):
+        a[cell_of_run(c, k) + d * cells] = columns[ti.i32(d), k]
 
 
 @ti.func
@@ -171,8 +189,7 @@ def _find_shift(k, I, place: ti.template(), args: ti.template(), shifts: ti.temp
     """
     point = place(k, *args)
     for axis in ti.static(range(I.n)):
-        own = I[axis] + k if ti.static(axis == I.n - 1) else I[axis]
-        shift = point[axis] - ti.cast(own, ti.f32)
+        shift = point[axis] - ti.cast(position_in_run(I, k, axis), ti.f32)
         shifts[ti.i32(axis), k] = shift
         far |= ti.cast(ti.abs(shift) >= ti.f32(1.0), ti.i32)
 
@@ -223,13 +240,12 @@ def sample_run(
     The run begins at ``I``, whose flat index is ``c``. What is found goes into the first line of ``out``; if that has
     three, the least and the largest of what each is made of go into the others: lines ``VALUE``, ``LEAST``, ``MOST``.
     """
-    far = 1
-    shifts = ti.Matrix.zero(ti.f32, n.n, width)
-    if ti.static(width > 1):
-        far = 0
-        along_run(m, width, _find_shift, (I, place, args, shifts, far))
-    if far == 0:
-        if ti.static(width > 1):
-            along_run(m, width, _blend_around, (a, offset + c, strides_of(n), shifts, out))
-    else:
+    if ti.static(width == 1):
         _sample_scattered(m, a, offset, place, args, out, n, width)
+    else:
+        far, shifts = 0, ti.Matrix.zero(ti.f32, n.n, width)
+        along_run(m, width, _find_shift, (I, place, args, shifts, far))
+        if far == 0:
+            along_run(m, width, _blend_around, (a, offset + c, strides_of(n), shifts, out))
+        else:
+            _sample_scattered(m, a, offset, place, args, out, n, width)

@@ -17,6 +17,7 @@ from ..kernels import (
     cells_of,
     int_vector,
     kernel_family,
+    position_in_run,
     put_run,
     strides_of,
 )
@@ -59,7 +60,7 @@ def _projected_velocity_of(
     """Changed at each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
     s = strides_of(n)
     here, before, face = cell_of_run(c, k), beside(c, -s[axis], k), beside(c, axis * cells_of(s, n), k)
-    position = I[axis] + k if ti.static(axis == n.n - 1) else I[axis]
+    position = position_in_run(I, k, axis)
     above = inv_diag[here] > 0 or (position == n[axis] + 1 and held[2 * axis + 1] == 1)
     below = inv_diag[before] > 0 or (position == 1 and held[2 * axis] == 1)
     inside = inv_diag[here] > 0 or inv_diag[before] > 0

@@ -155,7 +155,8 @@ class SpectralSolver(EllipticSolver):
             return
         kinds = _kinds(sides)
         self._axes = {kind: [axis for axis, k in enumerate(kinds) if k == kind] for kind in (_CLOSED, _OPEN, _PERIODIC)}
-        self._eigenvalues = self._eigenvalues_of(kinds)
+        self._along_first, *others = self._eigenvalues_of(kinds)
+        self._along_others = sum(others, np.float32(sides.shift))
         self._solved_for = sides
 
     def setup_open(self, open, sides: Sides) -> None:
@@ -183,12 +184,10 @@ class SpectralSolver(EllipticSolver):
 
     def _divide(self, modes: np.ndarray) -> None:
         """Divide the modes by the sums of their eigenvalues, a few planes at a time, which stay in a cache."""
-        first, *others = self._eigenvalues
-        rest = sum(others, np.float32(self._sides.shift if self._sides else 0.0))
-        planes = max(1, _BLOCK // rest.size)
+        planes = max(1, _BLOCK // self._along_others.size)
         for begin in range(0, len(modes), planes):
             block = modes[begin : begin + planes]
-            total = first[begin : begin + planes] + rest
+            total = self._along_first[begin : begin + planes] + self._along_others
             if begin == 0 and self._singular:
                 total.flat[0] = np.inf  # the constant, which a closed box leaves open
             np.divide(block, total, out=block)
