@@ -139,7 +139,7 @@ class Walls:
         check_sides(self.sides, grid.shape)
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
         self._rules, self._boxes = {}, {}
-        self._wrap = int_vector(grid.dim)(*map(int, self.periodic))
+        self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
     def _kinds(self, *kinds: Boundary) -> list[bool]:
         """Per side, in the order ``(x-, x+, y-, y+, …)``, whether it is one of these."""
@@ -214,7 +214,7 @@ class Walls:
         on_faces = component >= 0 and not grid.collocated
         self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *rule)
         if component >= 0 and grid.collocated:
-            self._kernels.fill_corners(array, grid.n, offset, self._wrap)
+            self._kernels.fill_corners(array, grid.n, offset, self.wrap)
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""

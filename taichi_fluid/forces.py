@@ -19,6 +19,7 @@ from .kernels import (
     strides_of,
 )
 from .operators.differences import gradient_at, vorticity_at
+from .operators.ghosts import wrap_if_periodic
 from .operators.runs import put_columns, set_column
 
 
@@ -105,9 +106,12 @@ def _write_confinement_of_run(
 
 @ti.func
 def _forced_velocity_of(
-    k, c, I, u: ti.template(), force: ti.template(), scale, found: ti.template(), n, on: ti.template()
+    k, c, I, u: ti.template(), force: ti.template(), scale, found: ti.template(), n, wrap, on: ti.template()
 ):  # fmt: skip
-    """The velocity with a force at cell centres: at a face the mean of those beside it, on a side of the box none."""
+    """The velocity with a force at cell centres: at a face the mean of those beside it, on a side of the box none.
+
+    An axis with ``wrap[axis] = 1`` has no sides; the ghosts of the force hold what is at its other end.
+    """
     s = strides_of(n)
     for axis in ti.static(range(n.n)):
         own = axis * cells_of(s, n)
@@ -116,22 +120,28 @@ def _forced_velocity_of(
             found[ti.i32(axis), k] = u[face] + scale * force[face]
         else:
             added = scale * ti.f32(0.5) * (force[face] + force[beside(c, own - s[axis], k)])
-            found[ti.i32(axis), k] = ti.select(position_in_run(I, k, axis) > 1, u[face] + added, u[face])
+            found[ti.i32(axis), k] = ti.select(position_in_run(I, k, axis) + wrap[axis] > 1, u[face] + added, u[face])
+
+
+@ti.func
+def _wrap_component(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
+    """Ghosts along a periodic axis of the component along it, which its faces are the mean of."""
+    wrap_if_periodic(axis * cells_of(s, n) + c, I, s, a, 0, n, wrap, axis)
 
 
 @ti.func
 def _add_force_of_run(
-    c, I, m, s, u: ti.template(), force: ti.template(), scale, n, on: ti.template(), width: ti.template()
+    c, I, m, s, u: ti.template(), force: ti.template(), scale, n, wrap, on: ti.template(), width: ti.template()
 ):  # fmt: skip
     found = ti.Matrix.zero(ti.f32, n.n, width)
-    along_run(m, width, _forced_velocity_of, (c, I, u, force, scale, found, n, on))
+    along_run(m, width, _forced_velocity_of, (c, I, u, force, scale, found, n, wrap, on))
     along_run(m, width, put_columns, (u, c, found, n))
 
 
 @kernel_family
 def force_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_run, in_turn, width = loops.each_run, loops.in_turn, loops.width
+    each_run, width = loops.each_run, loops.width
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
@@ -141,27 +151,38 @@ def force_kernels(loops, on):
     def accelerate(velocity: Array, n: IntVector, change: FloatVector):
         each_cell(n, _accelerate_at, (velocity, change, n))
 
+    return {"add_buoyancy": add_buoyancy, "accelerate": accelerate}
+
+
+@kernel_family
+def confinement_kernels(loops, on, wraps):
+    IntVector, each_run, each_on_plane, dim = loops.IntVector, loops.each_run, loops.each_on_plane, loops.dim
+    in_turn, width = loops.in_turn, loops.width
+
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
         each_run(n, width, _write_vorticity_of_run, (velocity, vorticity, magnitude, n, on, width))
 
     @ti.kernel
-    def confine(velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, scale: ti.f32):
-        in_turn(
-            n,
-            (
-                (RUNS, _write_confinement_of_run, (vorticity, magnitude, force, n, width)),
-                (RUNS, _add_force_of_run, (velocity, force, scale, n, on, width)),
-            ),
-            (),
-        )
+    def confine(
+        velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, wrap: IntVector, scale: ti.f32
+    ):
+        if ti.static(wraps):
+            each_run(n, width, _write_confinement_of_run, (vorticity, magnitude, force, n, width))
+            for component in ti.static(range(dim)):
+                each_on_plane(n, component, _wrap_component, (force, n, wrap, component))
+            each_run(n, width, _add_force_of_run, (velocity, force, scale, n, wrap, on, width))
+        else:
+            in_turn(
+                n,
+                (
+                    (RUNS, _write_confinement_of_run, (vorticity, magnitude, force, n, width)),
+                    (RUNS, _add_force_of_run, (velocity, force, scale, n, wrap, on, width)),
+                ),
+                (),
+            )
 
-    return {
-        "add_buoyancy": add_buoyancy,
-        "accelerate": accelerate,
-        "compute_vorticity": compute_vorticity,
-        "confine": confine,
-    }
+    return {"compute_vorticity": compute_vorticity, "confine": confine}
 
 
 def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coefficient: float, dt: float) -> None:
@@ -204,10 +225,11 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
     """
     grid.require_runtime()
     vorticity, force, magnitude = scratch
-    kernels = force_kernels(grid.costly_loops, grid.placement)
+    wraps = any(walls.periodic) and not grid.collocated
+    kernels = confinement_kernels(grid.costly_loops, grid.placement, wraps)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)
     walls.fill(magnitude)
-    kernels.confine(velocity, vorticity, magnitude, force, grid.n, dt * length / grid.dx)
+    kernels.confine(velocity, vorticity, magnitude, force, grid.n, walls.wrap, dt * length / grid.dx)
 
 
 def _vector(grid: Grid, values: Sequence[float]):
