@@ -149,7 +149,7 @@ class Simulation(Flow):
             self._advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
         if before is None or scene.sources != before.sources:
             self._emitters = [
-                Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size)
+                Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size, walls.periodic)
                 for source in scene.sources
             ]
 
@@ -247,7 +247,8 @@ class Simulation(Flow):
         dim, cells = self.grid.dim, self.grid.cells
         if not 0 < radius <= _LARGEST:
             raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
-        emitter = Emitter(self.grid, "capsule", _numbers("a", a, dim), _numbers("b", b, dim), radius)
+        ends = _numbers("a", a, dim), _numbers("b", b, dim)
+        emitter = Emitter(self.grid, "capsule", *ends, radius, periodic=self.walls.periodic)
         target = None if velocity is None else _numbers("velocity", velocity, dim)
         given = {"smoke": smoke, "temperature": temperature, "dye": dye, "fuel": fuel}
         paints = {

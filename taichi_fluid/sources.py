@@ -14,42 +14,61 @@ MOTTLE_SPEED = 6.0
 
 
 @ti.func
-def _covered_at(I, origin, dx, a, b, radius, distance: ti.template(), component: ti.template()):
-    """Fraction covered by the shape, of a cell or of the control volume of a lower face."""
+def _covered_at(I, origin, dx, period, a, b, radius, distance: ti.template(), component: ti.template()):
+    """Fraction covered by the shape and its images, of a cell or of the control volume of a lower face.
+
+    Beside it the way there from ``a`` of the image that covers it.
+    """
     x = origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx
     if ti.static(component >= 0):
         x[component] -= ti.f32(0.5) * dx
-    return coverage(distance(x, a, b, radius), ti.f32(1.0) / dx)
+    images = 1
+    for axis in ti.static(range(I.n)):
+        if period[axis] > 0:
+            images *= 3
+    covered, way = ti.f32(0.0), x - a
+    for image in range(images):
+        y, rest = x, image
+        for axis in ti.static(range(I.n)):
+            if period[axis] > 0:
+                y[axis] += ti.cast(rest % 3 - 1, ti.f32) * period[axis]
+                rest = rest // 3
+        part = coverage(distance(y, a, b, radius), ti.f32(1.0) / dx)
+        if part > 0:
+            covered += part
+            way = y - a
+    return ti.min(covered, ti.f32(1.0)), way
 
 
 @ti.func
 def _add_rate_at(
-    c, I, s, out: ti.template(), offset, amount, origin, dx, a, b, radius, mottle, frequency, phase,
+    c, I, s, out: ti.template(), offset, amount, origin, dx, period, a, b, radius, mottle, frequency, phase,
     distance: ti.template(),
 ):  # fmt: skip
-    covered = _covered_at(I, origin, dx, a, b, radius, distance, -1)
+    covered, way = _covered_at(I, origin, dx, period, a, b, radius, distance, -1)
     if covered > 0:
-        x = (origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx) * frequency + phase
-        patch = ti.f32(1.0) + mottle * (ti.f32(2.0) * value_noise(x) - ti.f32(1.0))
+        patch = ti.f32(1.0) + mottle * (ti.f32(2.0) * value_noise(way * frequency + phase) - ti.f32(1.0))
         out[offset + c] = out[offset + c] + amount * covered * patch
 
 
 @ti.func
 def _raise_at(
-    c, I, s, out: ti.template(), offset, amount, origin, dx, a, b, radius, distance: ti.template()
+    c, I, s, out: ti.template(), offset, amount, origin, dx, period, a, b, radius, distance: ti.template()
 ):  # fmt: skip
-    covered = _covered_at(I, origin, dx, a, b, radius, distance, -1)
+    covered, _ = _covered_at(I, origin, dx, period, a, b, radius, distance, -1)
     if covered > 0:
         out[offset + c] = ti.max(out[offset + c], amount * covered)
 
 
 @ti.func
 def _drive_at(
-    c, I, s, u: ti.template(), target, origin, dx, a, b, radius, n, distance: ti.template(), collocated: ti.template()
+    c, I, s, u: ti.template(), target, origin, dx, period, a, b, radius, n, distance: ti.template(),
+    collocated: ti.template(),
 ):  # fmt: skip
     cells = cells_of(s, n)
     for axis in ti.static(range(n.n)):
-        covered = _covered_at(I, origin, dx, a, b, radius, distance, ti.static(-1 if collocated else axis))
+        place = ti.static(-1 if collocated else axis)
+        covered, _ = _covered_at(I, origin, dx, period, a, b, radius, distance, place)
         face = c + axis * cells
         u[face] = u[face] + covered * (target[axis] - u[face])
 
@@ -67,27 +86,29 @@ def source_kernels(loops, shape, collocated):
     @ti.kernel
     def add_rate(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
-        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
         mottle: ti.f32, frequency: ti.f32, phase: FloatVector,
     ):  # fmt: skip
         each_cell_in(
             lower, upper, n, _add_rate_at,
-            (out, offset, amount, origin, dx, a, b, radius, mottle, frequency, phase, distance),
+            (out, offset, amount, origin, dx, period, a, b, radius, mottle, frequency, phase, distance),
         )  # fmt: skip
 
     @ti.kernel
     def raise_to(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
-        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, origin, dx, a, b, radius, distance))
+        each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, origin, dx, period, a, b, radius, distance))
 
     @ti.kernel
     def drive(
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
-        origin: FloatVector, dx: ti.f32, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        each_cell_in(lower, upper, n, _drive_at, (velocity, target, origin, dx, a, b, radius, n, distance, collocated))
+        each_cell_in(
+            lower, upper, n, _drive_at, (velocity, target, origin, dx, period, a, b, radius, n, distance, collocated)
+        )
 
     return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
 
@@ -118,32 +139,54 @@ class Emitter:
 
     Args:
         grid: The grid.
-        shape: ``"sphere"``, ``"capsule"`` or ``"box"``.
-        a: Centre; of a capsule one end. Metres.
-        b: Half edges of a box, other end of a capsule; unused by a sphere. Metres.
-        radius: Of a sphere or capsule; rounds the corners of a box. Metres.
+        shape: One of ``operators.shapes.SHAPES``.
+        a: Centre; of a capsule or a cylinder one end. Metres.
+        b: Half edges of a box, other end of a capsule or a cylinder; unused by a sphere. Metres.
+        radius: Of a sphere, capsule or cylinder; rounds the corners of a box. Metres.
         mottle: 0 emits evenly; up to 1 in patches that come and go, the mean rate staying the same.
         mottle_size: Size of a patch in metres.
+        periodic: Per axis, whether what reaches out of the box on one side reaches in on the other; none when left out.
+
+    Raises:
+        ValueError: for ends that are further apart along a periodic axis than two lengths of the box.
     """
 
     def __init__(
         self, grid: Grid, shape: str, a: Sequence[float], b: Sequence[float], radius: float,
-        mottle: float = 0.0, mottle_size: float = 0.1,
+        mottle: float = 0.0, mottle_size: float = 0.1, periodic: Sequence[bool] = (),
     ):  # fmt: skip
         self.grid = grid
         self._kernels = source_kernels(grid.loops, shape, grid.collocated)
         self._mottle, self._frequency = mottle, 1.0 / mottle_size
-        points = [a] if shape != "capsule" else [a, b]
-        reach = list(b) if shape == "box" else [radius] * grid.dim
-        lower, upper = [], []
-        for axis in range(grid.dim):
-            low = min(p[axis] for p in points) - reach[axis] - grid.origin[axis]
-            high = max(p[axis] for p in points) + reach[axis] - grid.origin[axis]
-            lower.append(min(max(math.floor(low / grid.dx) - 1, 1), grid.shape[axis]))
-            upper.append(max(min(math.ceil(high / grid.dx) + 3, grid.shape[axis] + 1), lower[-1]))
+        between_ends = shape in ("capsule", "cylinder")
+        points = [list(a), list(b)] if between_ends else [list(a)]
+        lower, upper, period = [], [], []
+        for axis, (origin, size, cells) in enumerate(zip(grid.origin, grid.size, grid.shape, strict=True)):
+            reach = b[axis] if shape == "box" else radius
+            low, high = min(p[axis] for p in points), max(p[axis] for p in points)
+            wraps = bool(periodic) and periodic[axis]
+            if wraps:
+                if high - low > 2 * size:
+                    raise ValueError(
+                        f"the ends of a {shape} are {high - low:g} m apart along axis {axis}, which is periodic after "
+                        f"{size:g} m; they may be twice that apart"
+                    )
+                rounds = size * math.floor((0.5 * (low + high) - origin) / size)
+                low, high = low - rounds, high - rounds
+                for point in points:
+                    point[axis] -= rounds
+            first, end = (
+                math.floor((low - reach - origin) / grid.dx) - 1,
+                math.ceil((high + reach - origin) / grid.dx) + 3,
+            )
+            crosses = wraps and (first < 1 or end > cells + 1)
+            period.append(size if crosses else 0.0)
+            lower.append(1 if crosses else min(max(first, 1), cells))
+            upper.append(cells + 1 if crosses else max(min(end, cells + 1), lower[-1]))
         ints, floats = int_vector(grid.dim), float_vector(grid.dim)
         self._where = (grid.n, ints(*lower), ints(*upper))
-        self._shape = (floats(*grid.origin), grid.dx, floats(*a), floats(*b), radius)
+        a, b = points if between_ends else (points[0], b)
+        self._shape = (floats(*grid.origin), grid.dx, floats(*period), floats(*a), floats(*b), radius)
 
     def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
         """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""

@@ -156,6 +156,65 @@ def test_mottling_keeps_the_mean_rate_and_moves(dim):
     assert abs(np.corrcoef(pictures[0].ravel(), pictures[1].ravel())[0, 1]) < 0.3
 
 
+def test_a_cylinder_is_visited_whole():
+    """From end to end, not only around the first of them."""
+    grid = Grid((20, 8), 0.1)
+    array = grid.array()
+    Emitter(grid, "cylinder", (0.3, 0.4), (1.7, 0.4), 0.2).add(array, 1.0, 1.0)
+    # In 2D a rectangle, its sides on faces of cells.
+    assert grid.to_numpy(array).sum() * grid.cell_volume == pytest.approx(1.4 * 0.4, rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [*GEOMETRIES, "cylinder"])
+def test_a_periodic_box_takes_in_what_reaches_out_of_it(dim, shape):
+    """Wherever a shape stands, beyond the corner or a box away: the field is that of the middle, rolled."""
+    cells, dx = (12, 10, 8)[:dim], 0.1
+    grid, arrays = Grid(cells, dx), []
+    a, b, radius = {
+        "sphere": ((0.6, 0.5, 0.4), (0.0, 0.0, 0.0), 0.3),
+        "capsule": ((0.4, 0.4, 0.3), (0.8, 0.6, 0.5), 0.15),
+        "cylinder": ((0.4, 0.4, 0.3), (0.8, 0.6, 0.5), 0.15),
+        "box": ((0.6, 0.5, 0.4), (0.35, 0.2, 0.25), 0.0),
+    }[shape]
+    moved = [(0,) * dim, (6, -5, 4)[:dim], (-30, 7, 60)[:dim]]
+    for steps in moved:
+        first = [x + dx * step for x, step in zip(a, steps, strict=False)]
+        second = [x + dx * step for x, step in zip(b, steps, strict=False)] if shape in ("capsule", "cylinder") else b
+        emitter = Emitter(grid, shape, first, list(second)[:dim], radius, periodic=(True,) * dim)
+        values, velocity = grid.array(), grid.velocity()
+        emitter.add(values, 1.0, 1.0)
+        emitter.drive(velocity, (1.0, -2.0, 0.5)[:dim])
+        arrays.append((grid.to_numpy(values), grid.to_numpy(velocity)))
+    assert arrays[0][0].sum() > 10
+    for steps, found in zip(moved, arrays, strict=True):
+        for field, still in zip(found, arrays[0], strict=True):
+            expected = np.roll(still, steps, axis=tuple(range(-dim, 0)))
+            np.testing.assert_allclose(field, expected, rtol=0, atol=3e-5)  # places up to 6 m in f32, over 0.1 m
+
+
+def test_a_shape_that_meets_itself_around_a_periodic_box_counts_once():
+    grid = Grid((8, 6), 0.1)
+    for size in (0.4, 0.5, 3.0):
+        array, velocity = grid.array(), grid.velocity()
+        emitter = Emitter(grid, "box", (0.7, 0.3), (size, 1.0), 0.0, periodic=(True, False))
+        emitter.add(array, 2.0, 0.5)
+        emitter.drive(velocity, (1.0, 2.0))
+        np.testing.assert_allclose(grid.to_numpy(array), 1.0, rtol=1e-6)
+        np.testing.assert_allclose(grid.to_numpy(velocity)[0], 1.0, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"ends of a capsule are 1.7 m apart along axis 0, .* periodic after 0.8 m"):
+        Emitter(grid, "capsule", (0.1, 0.3), (1.8, 0.3), 0.1, periodic=(True, False))
+
+
+def test_a_source_that_is_moved_takes_its_patches_along():
+    grid, values = Grid((16, 12), 0.1), []
+    for x in (0.5, 0.9):
+        array = grid.array()
+        Emitter(grid, "sphere", (x, 0.6), (x, 0.6), 0.35, mottle=1.0, mottle_size=0.15).add(array, 1.0, 1.0, time=0.3)
+        values.append(grid.to_numpy(array))
+    np.testing.assert_allclose(values[1][4:], values[0][:-4], rtol=0, atol=2e-5)  # f32, of places over 0.1 m
+    assert values[0].std() > 0.1
+
+
 def test_decay_is_exponential_whatever_the_step(dim):
     grid = Grid(SHAPES[dim][0], 1.0)
     values = random_scalar(grid.shape)
