@@ -5,12 +5,15 @@ only after the input has been checked.
 """
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from .errors import TaichiUnavailable, last_line
 from .io.files import OutputError, require_writable, write_json
@@ -18,7 +21,7 @@ from .io.outputs import Outputs
 from .limits import ARCHS
 from .memory import gib, require_memory
 from .pictures import PictureError
-from .scene import Scene, SceneError, bytes_needed, preset, preset_names, tomllib
+from .scene import Scene, SceneError, bytes_needed, preset, preset_names, require_installed, tomllib
 
 T = TypeVar("T")
 
@@ -44,6 +47,18 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, RecursionError):
             changes[key.strip()] = text
     return changes
+
+
+def _complete_scene(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The scenes of the package that a shell may complete a name to."""
+    return [CompletionItem(name) for name in preset_names() if name.startswith(incomplete)]
+
+
+def _complete_scene_or_file(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The same, or files where no scene has such a name."""
+    return _complete_scene(context, parameter, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def _window_arch(arch: str) -> str:
@@ -99,6 +114,7 @@ def _run(
             written = (outputs.video, outputs.poster) if outputs else ()
             if json_path.resolve() in {path.resolve() for path in written if path}:
                 raise OutputError(f"the JSON file {str(json_path)!r} is also an output of this run: give another name.")
+        require_installed(scene)
         require_memory(scene)
     except (SceneError, OutputError) as error:
         _stop(str(error))
@@ -223,8 +239,8 @@ def main() -> None:
     """A grid fluid engine in Taichi: smoke in 2D and 3D, on CUDA, Vulkan, Metal and CPU."""
 
 
-@main.command()
-@click.argument("name", default="plume")
+@main.command(short_help="Show or record a scene that comes with the package.")
+@click.argument("name", default="plume", shell_complete=_complete_scene)
 @_common
 def demo(name: str, **options: Any) -> None:
     """Show a scene that comes with the package; without a display, record it.
@@ -234,7 +250,7 @@ def demo(name: str, **options: Any) -> None:
     _run(lambda: preset(name), **options)
 
 
-@main.command()
+@main.command(short_help="Show or record the scene of a TOML file.")
 @click.argument("scene", type=click.Path(path_type=Path))
 @_common
 def run(scene: Path, **options: Any) -> None:
@@ -243,28 +259,44 @@ def run(scene: Path, **options: Any) -> None:
 
 
 def _description(name: str) -> str:
-    """What a scene of the package shows, or which extra it needs that is not installed."""
+    """What a scene of the package shows, and which extra it needs that is not installed."""
+    scene = preset(name)
     try:
-        return preset(name).description
+        require_installed(scene)
     except SceneError as error:
-        return f"cannot run here: {error}"
+        return f"{scene.description} It cannot run here: {error}"
+    return scene.description
 
 
-@main.command()
-@click.argument("name", required=False)
+def _in_columns(rows: Sequence[tuple[str, str]], width: int | None) -> str:
+    """Names and what they mean, in two columns; a description that is too long for ``width`` goes on below itself.
+
+    Without a width each has one line, however long.
+    """
+    column = 2 + max(len(name) for name, _ in rows)
+    wrapped = [
+        (name, textwrap.wrap(text, max(width - column, 20)) if width else [text]) for name, text in rows
+    ]  # fmt: skip
+    lines = [f"{name if i == 0 else '':{column}}{line}" for name, part in wrapped for i, line in enumerate(part)]
+    return "\n".join(lines)
+
+
+@main.command(short_help="List the scenes of the package, or print one as TOML.")
+@click.argument("name", required=False, shell_complete=_complete_scene)
 def scenes(name: str | None) -> None:
     """List the scenes of the package, or print the one called NAME as TOML."""
     try:
         if name is not None:
             click.echo(preset(name).dumps(), nl=False)
             return
-        for each in preset_names():
-            click.echo(f"{each:12s} {_description(each)}")
+        # A pipe has no width: a scene a line, for grep.
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        click.echo(_in_columns([(each, _description(each)) for each in preset_names()], width))
     except SceneError as error:
         _stop(str(error))
 
 
-@main.command()
+@main.command(short_help="Try every backend: does it start, is its answer right?")
 @click.option(
     "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON too."
 )
@@ -322,6 +354,7 @@ def _bench_scenes(
         if dim is not None and chosen.dim != dim:
             raise SceneError(f"--dim is {dim} and the scene {scene!r} has {chosen.dim} axes: leave --dim out.")
     chosen = chosen.with_values(changes) if changes else chosen
+    require_installed(chosen)
     if not resolutions:
         return [chosen]
     return [chosen.with_values({"domain.resolution": n}) for n in dict.fromkeys(resolutions)]
@@ -365,7 +398,7 @@ def _compare(paths: tuple[Path, Path]) -> None:
         _print_wide(part)
 
 
-@main.command()
+@main.command(short_help="Measure what a step costs, stage by stage.")
 @click.option(
     "--arch",
     "archs",
@@ -382,7 +415,10 @@ def _compare(paths: tuple[Path, Path]) -> None:
     help="Cells along the longest edge of the box; may be repeated.  [default: the scene's]",
 )
 @click.option(
-    "--scene", metavar="NAME|FILE", help="A scene of the package, or a file.  [default: a plume in a closed box]"
+    "--scene",
+    metavar="NAME|FILE",
+    help="A scene of the package, or a file.  [default: a plume in a closed box]",
+    shell_complete=_complete_scene_or_file,
 )
 @click.option("--dim", type=click.Choice(("2", "3")), help="Axes of the default scene.  [default: 3]")
 @click.option(

@@ -40,6 +40,10 @@ class PictureError(ValueError):
     """A picture that cannot be read or painted; the message names what is wrong and says what is allowed."""
 
 
+class PillowMissing(PictureError):
+    """A text that cannot be drawn here; the message says what to install."""
+
+
 def read_picture(file: str | Path) -> np.ndarray:
     """Pixels of a PNG or JPEG file: ``(h, w, 4)`` bytes, read-only.
 
@@ -98,7 +102,8 @@ def text_picture(text: str) -> np.ndarray:
     longer edge has about ``TEXT_EDGE`` pixels.
 
     Raises:
-        PictureError: if Pillow is missing, or the text is empty or too long or has characters that the font has not.
+        PillowMissing: if Pillow is.
+        PictureError: if the text is empty or too long or has characters that the font has not.
     """
     if not text.strip():
         raise PictureError(f"text is {text!r}; it must have at least one letter")
@@ -109,7 +114,7 @@ def text_picture(text: str) -> np.ndarray:
 
         font = ImageFont.load_default(MEASURED_LETTER)
     except ImportError as error:
-        raise PictureError(
+        raise PillowMissing(
             f"text is {text[:40]!r}; drawing text needs Pillow with FreeType ({error}): "
             "pip install 'taichi-fluid[text]'"
         ) from None

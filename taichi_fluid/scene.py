@@ -4,6 +4,7 @@ Nothing here needs Taichi, so bad input is refused before a backend starts. Ever
 and its range in the field's metadata, from which a panel of sliders can be made.
 """
 
+import contextlib
 import difflib
 import importlib.util
 import math
@@ -17,7 +18,7 @@ import numpy as np
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .pictures import picture_bounds, read_picture, require_touch, text_picture
+from .pictures import PillowMissing, picture_bounds, read_picture, require_touch, text_picture
 from .sides import Boundary, Side, check_sides
 
 if sys.version_info >= (3, 11):
@@ -395,7 +396,8 @@ class Picture(_Config):
         if (self.text is None) == (self.file is None):
             given = f"text is {self.text!r} and file is {self.file!r}"
             raise ValueError(f"{given}; a picture has one of the two")
-        _ = self.pixels  # says why there are none
+        with contextlib.suppress(PillowMissing):  # asked for when the scene is run
+            _ = self.pixels  # says why there are none
         return self
 
 
@@ -614,10 +616,6 @@ class Scene(_Config):
                     raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
                 if not _is_file(solid.file):
                     raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
-                if importlib.util.find_spec("trimesh") is None:
-                    raise ValueError(
-                        f"solids[{i}].shape is 'mesh', which needs trimesh: pip install 'taichi-fluid[mesh]'"
-                    )
             if isinstance(solid, BoxSolid) and 2 * solid.rounding > min(solid.size):
                 raise ValueError(
                     f"solids[{i}].rounding is {solid.rounding:g} m; it is at most half of the shortest edge, "
@@ -645,8 +643,11 @@ class Scene(_Config):
                         f"which reaches from 0 to {edge:g} m"
                     )
         for i, picture in enumerate(self.pictures):
-            bounds = picture_bounds(picture.pixels.shape, picture.center, picture.width)
-            require_touch(*bounds, self.domain.size, f"pictures[{i}]")
+            try:
+                shape, edges = picture.pixels.shape, self.domain.size
+            except PillowMissing:  # how high it is shows when it is drawn
+                shape, edges = (1, 1), self.domain.size[:1]
+            require_touch(*picture_bounds(shape, picture.center, picture.width), edges, f"pictures[{i}]")
         return self
 
     def _check_expansion(self) -> None:
@@ -821,6 +822,18 @@ def preset(name: str) -> Scene:
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise SceneError(f"unknown scene {name!r}: {hint}The scenes are {', '.join(preset_names())}.")
     return Scene.loads((resources.files("taichi_fluid") / "scenes" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def require_installed(scene: Scene) -> None:
+    """Raise SceneError where running the scene, unlike reading it, needs an extra of the package that is not here."""
+    for i, solid in enumerate(scene.solids):
+        if isinstance(solid, MeshSolid) and importlib.util.find_spec("trimesh") is None:
+            raise SceneError(f"solids[{i}].shape is 'mesh', which needs trimesh: pip install 'taichi-fluid[mesh]'.")
+    for i, picture in enumerate(scene.pictures):
+        try:
+            _ = picture.pixels
+        except PillowMissing as error:
+            raise SceneError(f"pictures[{i}]: {error}.") from None
 
 
 def bytes_needed(scene: Scene) -> int:

@@ -1,5 +1,6 @@
 """The command line: sentences for bad input before Taichi starts, whole files, and the statuses 0, 1, 2 and 130."""
 
+import contextlib
 import json
 import math
 import os
@@ -166,6 +167,71 @@ def test_scenes_are_listed_with_what_they_show(tmp_path):
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == preset_names()
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
+
+
+def test_scenes_in_a_pipe_stand_in_columns_a_line_each(tmp_path):
+    """The longest name too leaves room before what it means."""
+    lines = run(["scenes"], tmp_path, COLUMNS="80").stdout.splitlines()
+    column = 2 + max(map(len, preset_names()))
+    assert [line[:column].rstrip() for line in lines] == preset_names()
+    assert [line[column:] for line in lines] == [preset(name).description for name in preset_names()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize("columns", [80, 44])
+def test_scenes_in_a_terminal_go_on_below_themselves(tmp_path, columns):
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "scenes"], cwd=tmp_path, env=environment(COLUMNS=str(columns)), stdout=theirs
+    ) as listing, os.fdopen(ours, "rb", buffering=0) as terminal:  # fmt: skip
+        os.close(theirs)
+        printed = b""
+        # The end of what was written is an error on Linux and nothing elsewhere.
+        with contextlib.suppress(OSError):
+            while part := terminal.read(65536):
+                printed += part
+    assert listing.returncode == 0
+    lines, column = printed.decode().splitlines(), 2 + max(map(len, preset_names()))
+    assert max(map(len, lines)) <= columns
+    assert [line.split()[0] for line in lines if line[0] != " "] == preset_names()
+    assert all(line[:column].isspace() for line in lines if line[0] == " ")
+    told = " ".join(" ".join(line[column:] for line in lines).split())
+    assert told == " ".join(preset(name).description for name in preset_names())
+
+
+def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
+    """In 80 columns, which is also what a pipe has."""
+    listed = run(["--help"], tmp_path, COLUMNS="80").stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes"]
+    assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("demo pl", ["plume", "plume2d"]),
+        ("scenes emb", ["embers"]),
+        ("bench --scene kar", ["karman"]),
+        ("demo --arch vul", ["vulkan"]),
+        ("run ha", ["file"]),
+        ("bench --scene mine.to", ["file"]),
+    ],
+)
+def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, completed):
+    from taichi_fluid import cli
+
+    for name, value in {
+        "_TAICHI_FLUID_COMPLETE": "zsh_complete",
+        "COMP_WORDS": f"taichi-fluid {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as caught:
+        cli.main([], prog_name="taichi-fluid")
+    assert not caught.value.code
+    answers = capsys.readouterr().out.splitlines()  # kind, value and help of each
+    kinds, values = answers[::3], answers[1::3]
+    assert completed == (["file"] if kinds == ["file"] else values)
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -11,7 +11,7 @@ from scenes_for_tests import scene
 
 from taichi_fluid.pictures import PictureError, cell_amounts, read_picture, text_picture
 from taichi_fluid.render.renderer import Renderer
-from taichi_fluid.scene import Scene, SceneError
+from taichi_fluid.scene import Scene, SceneError, require_installed
 from taichi_fluid.simulation import Simulation
 
 TEXT = {"text": "F", "center": [0.5, 0.5], "width": 0.4}
@@ -460,31 +460,64 @@ def test_a_file_that_is_no_image_is_refused_in_a_sentence(tmp_path):
         assert word in message, message
 
 
-def test_without_pillow_text_is_refused_and_the_list_of_scenes_goes_on(monkeypatch, capsys):
-    from taichi_fluid import cli
-
+@pytest.fixture
+def without_pillow(monkeypatch):
+    """A plain install: the extra ``text`` is not there."""
     text_picture.cache_clear()
     monkeypatch.setitem(sys.modules, "PIL", None)
-    message = refusal([TEXT])
-    assert "text is 'F'" in message and "pip install 'taichi-fluid[text]'" in message
+
+
+def test_without_pillow_a_scene_with_text_is_read_and_checked_as_far_as_that_goes(without_pillow):
+    scene = Scene.from_dict({"name": "test", "domain": {"size": [1.0, 1.0]}, "pictures": [TEXT]})
+    assert scene.pictures[0].text == "F" and Scene.loads(scene.dumps()) == scene
+    assert scene.with_values({"fluid.viscosity": 0.1}).pictures == scene.pictures
+    assert "at least one letter" in refusal([{**TEXT, "text": " "}])
+    assert "1000 at most" in refusal([{**TEXT, "text": "a" * 1001}])
+    assert "along axis 0" in refusal([{**TEXT, "center": [5.0, 0.5]}])
+    assert "there is no such file" in refusal([{"file": "no.png", "center": [0.5, 0.5], "width": 0.5}])
+    with pytest.raises(PictureError, match=r"pip install 'taichi-fluid\[text\]'"):
+        Simulation(scene)
+
+
+@pytest.mark.parametrize("command", [["demo", "ink", "--headless"], ["bench", "--scene", "ink"]], ids=["demo", "bench"])
+def test_without_pillow_running_text_says_what_to_install(without_pillow, monkeypatch, capsys, command):
+    from taichi_fluid import backend, cli
+
+    monkeypatch.setattr(backend, "start", lambda arch: pytest.fail("a backend was started"))
     with pytest.raises(SystemExit) as caught:
-        cli.main(["demo", "ink", "--headless"])
+        cli.main(command)
     assert caught.value.code == 2
-    assert "pip install 'taichi-fluid[text]'" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["scenes"])
-    assert not caught.value.code
-    listed = capsys.readouterr().out
-    assert "ink          cannot run here: pictures.0" in listed
-    assert "plume2d" in listed
+    said = capsys.readouterr().err
+    assert said.startswith("taichi-fluid: pictures[0]: text is 'taichi'") and said.count("\n") == 1
+    assert "pip install 'taichi-fluid[text]'" in said
 
 
-def test_without_pillow_a_window_keeps_the_scene_it_has(monkeypatch):
+def test_without_pillow_scenes_prints_the_one_with_text_and_lists_them_all(without_pillow, capsys):
+    from taichi_fluid import cli
+
+    for arguments in (["scenes", "ink"], ["scenes"]):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        assert not caught.value.code
+    printed, listed = capsys.readouterr().out.split("ash3d ")
+    assert Scene.loads(printed).pictures[1].text == "fluid"
+    (line,) = [line for line in listed.splitlines() if line.startswith("ink ")]
+    assert "Two words" in line and "pip install 'taichi-fluid[text]'" in line
+
+
+def test_without_trimesh_a_scene_with_a_mesh_is_read_and_not_run(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "trimesh", None)
+    (tmp_path / "mesh.obj").write_text("")
+    solid = {"shape": "mesh", "file": str(tmp_path / "mesh.obj"), "center": [0.5, 0.5, 0.5], "size": 0.5}
+    scene = Scene.from_dict({"name": "mesh", "solids": [solid]})
+    with pytest.raises(SceneError, match=r"solids\[0\].*pip install 'taichi-fluid\[mesh\]'"):
+        require_installed(scene)
+
+
+def test_without_pillow_a_window_keeps_the_scene_it_has(without_pillow):
     from taichi_fluid.viewer.session import Session
 
     session = Session(box(16, []), size=(32, 32))
-    text_picture.cache_clear()
-    monkeypatch.setitem(sys.modules, "PIL", None)
     session.load("ink")
     assert session.scene.name == "test"
     assert "taichi-fluid[text]" in session.message and session.alarm

@@ -25,7 +25,7 @@ from ..memory import require_memory
 from ..render.image import Image
 from ..render.renderer import Pictures
 from ..render.side_by_side import half_width, pictures_of
-from ..scene import MeshSolid, Scene, SceneError, preset
+from ..scene import MeshSolid, Scene, SceneError, preset, require_installed
 from ..simulation import Simulation, Step
 from .pointer import drag_velocity
 
@@ -330,7 +330,8 @@ class Session:
         """Start a scene of the package."""
         try:
             scene = preset(name)
-        except SceneError as error:  # it needs an extra that is not installed
+            require_installed(scene)
+        except SceneError as error:
             self._warn(f"{name} cannot run here: {error}")
             return
         self._replace(scene)
