@@ -1,12 +1,12 @@
 """A grid fluid engine in Taichi: every operation once for 2D and 3D, on CUDA, Vulkan, Metal and CPU.
 
-Importing the package starts no backend and prints nothing. The caller runs ``ti.init``; see ``taichi_fluid.backend``
-for what the command line does about it.
+Importing the package starts no backend and prints nothing. The caller runs ``ti.init``, or has
+``taichi_fluid.backend.start`` choose what runs best here, as the command line does.
 
-    import taichi as ti
     import taichi_fluid as tf
+    from taichi_fluid import backend
 
-    ti.init(arch=ti.gpu)
+    backend.start()
     simulation = tf.Simulation(tf.preset("plume"))
     simulation.advance(1.0)
     smoke = simulation.to_numpy("smoke")

@@ -1,4 +1,4 @@
-"""Every demo and the README's own example run, tiny and headless, and their physical checks pass."""
+"""Every demo runs, tiny and headless, and its physical check passes."""
 
 import ast
 import os
@@ -51,17 +51,3 @@ def test_a_demo_whose_physics_is_wrong_fails(tmp_path):
     done = run([str(tmp_path / "upside_down.py"), "cpu", "16", "2.0"], tmp_path)
     assert done.returncode == 1
     assert "hot smoke must rise" in done.stderr
-
-
-def test_readme_example_runs(tmp_path):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert block
-    tiny = (
-        block[1]
-        .replace("ti.gpu", "ti.cpu")
-        .replace('tf.preset("plume")', 'tf.preset("plume").with_values({"domain.resolution": 16})')
-    )
-    (tmp_path / "example.py").write_text(tiny, encoding="utf-8")
-    done = run(["example.py"], tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]

@@ -1,7 +1,6 @@
 """The documentation is part of the interface: what it promises is there, and what is public says what it is."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -36,22 +35,3 @@ def test_everything_public_has_a_docstring(path):
         if not ast.get_docstring(node) and not name.endswith("_kernels") and not is_setter(node)
     ]
     assert not silent, f"no docstring: {', '.join(silent)}"
-
-
-def test_readme_commands_and_files_exist():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "python -m pip install . && taichi-fluid demo" in readme
-    assert re.search(r'^python -m pip install -e "\.\[test\]" && python -m pytest', readme, re.MULTILINE)
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", readme) + re.findall(r'src="([^"]+)"', readme):
-        assert (ROOT / target).exists(), f"README points at {target}, which is not there"
-    for script in re.findall(r"(?:demos|benchmarks)/\w+\.py", readme):
-        assert (ROOT / script).exists(), f"README names {script}, which is not there"
-
-
-def test_readme_python_example_runs_as_written():
-    """Its code blocks parse; the first one is run by ``test_demos``."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        ast.parse(block)
