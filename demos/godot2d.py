@@ -25,7 +25,7 @@ def main(arch: str = "auto", resolution: int = 64, seconds: float = 1.0) -> None
     smoke = simulation.state.carried["smoke"].current
     for i in range(10):  # a drag of a sixth of a second, a piece of it before each step
         place, further = 0.3 + 0.03 * i, 0.3 + 0.03 * (i + 1)
-        simulation.paint((place, 0.5), (further, 0.5), 0.06, velocity=(1.8, 0.0), smoke=2.0)
+        simulation.paint((place, 0.5), (further, 0.5), 0.035, velocity=(1.0, 0.0), smoke=1.0, add=True)
         simulation.step(dt=1 / 60)
     painted = simulation.diagnostics.integral(smoke)
     speed = float(simulation.to_numpy("velocity")[0].max())

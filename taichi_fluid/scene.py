@@ -496,6 +496,9 @@ class Live(_Config):
     heat: float = _quantity(0.0, "K", "temperature that a drag leaves", slider=(0, 500), ge=0, le=1e6)
     fuel: float = _quantity(0.0, "1", "fuel that a drag leaves", slider=(0, 10), ge=0, le=1e4)
     colour: Colour = Field((1.0, 0.35, 0.05), description="colour of the dye that a drag leaves")
+    add: bool = Field(
+        False, description="whether a drag adds, 60 times a second, what it otherwise sets, so that it piles up"
+    )
 
 
 class Output(_Config):

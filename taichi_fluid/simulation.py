@@ -23,7 +23,7 @@ from .pressure.solver import SolveResult
 from .pressure.spectral import AUTO
 from .scene import AnySolid, MeshSolid, Scene
 from .solids import Faces, Motion, Solid, Solids
-from .sources import Emitter, decay, fade
+from .sources import Emitter, dab_over_stroke, decay, fade
 from .state import Quantity, State
 
 _SWEEPS = "gauss-seidel"
@@ -223,7 +223,7 @@ class Simulation(Flow):
     def paint(
         self, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None,
         smoke: float | None = None, dye: Sequence[float] | None = None, temperature: float | None = None,
-        fuel: float | None = None,
+        fuel: float | None = None, add: bool = False,
     ) -> None:  # fmt: skip
         """Paint a stroke into the flow; between two steps, not in the middle of one.
 
@@ -231,15 +231,20 @@ class Simulation(Flow):
         stroke painted twice is the same stroke. A quantity that is not carried, and what lies outside the box or in a
         solid, is left out.
 
+        With ``add`` what is given is added, so that strokes pile up. What a dab would bring in a longer stroke spreads
+        over all that it covers: a drag leaves the same sum in however many strokes it is cut, if their amounts are in
+        proportion to their time.
+
         Args:
             a: Where the stroke begins, m.
             b: Where it ends, m; the same place makes a dab.
             radius: Half its width, m.
-            velocity: What the fluid under it is driven to, m/s.
+            velocity: What the fluid under it is driven to, or with ``add`` made faster by, m/s.
             smoke: Smoke.
             dye: Red, green and blue.
             temperature: K above ambient.
             fuel: Fuel.
+            add: Whether to add.
 
         Raises:
             ValueError: for numbers that are none, too large or too many, naming them.
@@ -247,8 +252,9 @@ class Simulation(Flow):
         dim, cells = self.grid.dim, self.grid.cells
         if not 0 < radius <= _LARGEST:
             raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
-        ends = _numbers("a", a, dim), _numbers("b", b, dim)
-        emitter = Emitter(self.grid, "capsule", *ends, radius, periodic=self.walls.periodic)
+        a, b = _numbers("a", a, dim), _numbers("b", b, dim)
+        emitter = Emitter(self.grid, "capsule", a, b, radius, periodic=self.walls.periodic)
+        share = dab_over_stroke(a, b, radius)
         target = None if velocity is None else _numbers("velocity", velocity, dim)
         given = {"smoke": smoke, "temperature": temperature, "dye": dye, "fuel": fuel}
         paints = {
@@ -258,11 +264,18 @@ class Simulation(Flow):
         }
         for name, amounts in paints.items():
             if name in self.state.carried:
+                array = self.state.carried[name].current
                 for k, amount in enumerate(amounts):
-                    emitter.paint(self.state.carried[name].current, amount, offset=k * cells)
+                    if add:
+                        emitter.add(array, share * amount, 1.0, offset=k * cells)
+                    else:
+                        emitter.paint(array, amount, offset=k * cells)
         self._fill_scalars()
         if target is not None:
-            emitter.drive(self.state.velocity.current, target)
+            if add:
+                emitter.push(self.state.velocity.current, [share * x for x in target])
+            else:
+                emitter.drive(self.state.velocity.current, target)
             self._fill_velocity(keep=True)
 
     def paint_picture(

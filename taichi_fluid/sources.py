@@ -202,10 +202,28 @@ class Emitter:
         self.grid.require_runtime()
         self._kernels.raise_to(array, *self._where, offset, amount, *self._shape)
 
+    def push(self, velocity, change: Sequence[float]) -> None:
+        """Add ``change`` to the velocity, m/s, where the shape covers the place of a component; in part where in part."""
+        self.grid.require_runtime()
+        dim, rest = self.grid.dim, self._shape[1:]
+        still = float_vector(dim)(*[0.0] * dim)
+        for axis, amount in enumerate(change):
+            # A component is a quantity like any other, half a cell below the centres where the grid is staggered.
+            below = [0.5 * self.grid.dx * (a == self.grid.place(axis)) for a in range(dim)]
+            origin = float_vector(dim)(*(x - y for x, y in zip(self.grid.origin, below, strict=True)))
+            self._kernels.add_rate(
+                velocity, *self._where, axis * self.grid.cells, amount, origin, *rest, 0.0, self._frequency, still
+            )  # fmt: skip
+
     def drive(self, velocity, target: Sequence[float]) -> None:
         """Set the velocity to ``target``, m/s, where the shape covers the place of a component; in part where in part."""
         self.grid.require_runtime()
         self._kernels.drive(velocity, *self._where, float_vector(self.grid.dim)(*target), *self._shape)
+
+
+def dab_over_stroke(a: Sequence[float], b: Sequence[float], radius: float) -> float:
+    """Volume (in 2D: area) of a ball over that of the capsule that it sweeps on its way from ``a`` to ``b``; 1 at rest."""
+    return 1.0 / (1.0 + (2.0 / math.pi if len(a) == 2 else 0.75) * math.dist(a, b) / radius)
 
 
 def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:

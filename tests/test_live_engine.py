@@ -385,6 +385,63 @@ def test_a_stroke_in_pieces_is_the_stroke(dim):
     np.testing.assert_allclose(pictures[0], pictures[1], rtol=0, atol=2e-5)
 
 
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("collocated", [False, True], ids=["staggered", "collocated"])
+def test_a_push_adds_where_it_covers_the_place_of_a_component(dim, collocated):
+    grid = Grid((11, 9, 10)[:dim], 0.1, origin=(0.05, -0.1, 0.0)[:dim], collocated=collocated)
+    driven, pushed = grid.velocity(), grid.velocity()
+    emitter = Emitter(grid, "capsule", (0.3, 0.4, 0.5)[:dim], (0.7, 0.35, 0.6)[:dim], 0.15)
+    change = (0.5, -1.0, 2.0)[:dim]
+    emitter.drive(driven, change)  # of a fluid at rest that is the change, where it is covered
+    for times in (1, 2):
+        emitter.push(pushed, change)
+        # Distances in f32, whose origins were rounded apart.
+        np.testing.assert_allclose(grid.to_numpy(pushed), times * grid.to_numpy(driven), rtol=0, atol=4e-6)
+    assert np.abs(grid.to_numpy(pushed)).max() == pytest.approx(4.0 if dim == 3 else 2.0)
+
+
+def test_what_is_added_piles_up(dim):
+    """A dab brings in what a source does, and a second one as much again."""
+    simulation = Simulation(plume(dim, 16).with_values({"sources.0.dye": [1.0, 1.0, 1.0]}))
+    grid, place, radius = simulation.grid, (0.5, 0.45, 0.55)[:dim], 0.21
+    dab = grid.array()
+    Emitter(grid, "sphere", place, place, radius).add(dab, 1.0, 1.0)
+    part = grid.to_numpy(dab)
+    for times in (1, 2):
+        simulation.paint(place, place, radius, smoke=3.0, dye=(1.0, 0.0, 0.5), temperature=-20.0, add=True)
+        red, green, blue = simulation.to_numpy("dye")
+        for values, amount in ((simulation.to_numpy("smoke"), 3.0), (simulation.to_numpy("temperature"), -20.0),
+                               (red, 1.0), (green, 0.0), (blue, 0.5)):  # fmt: skip
+            np.testing.assert_allclose(values, times * amount * part, rtol=0, atol=1e-5 * abs(amount))
+
+
+def test_a_drag_adds_as_much_in_however_many_strokes(dim):
+    """Smoke and momentum, with amounts in proportion to the time of each stroke."""
+    a, b = np.array((0.25, 0.3, 0.4)[:dim]), np.array((0.75, 0.65, 0.5)[:dim])
+    velocity, sums = np.array((0.5, 0.35, 0.1)[:dim]), []
+    for strokes in (1, 4, 30):
+        simulation = Simulation(plume(dim, 24))
+        for k in range(strokes):
+            ends = a + (b - a) * k / strokes, a + (b - a) * (k + 1) / strokes
+            simulation.paint(*ends, 0.12, velocity=velocity / strokes, smoke=2.0 / strokes, add=True)
+        cell = simulation.grid.cell_volume
+        momentum = simulation.to_numpy("velocity").reshape(dim, -1).sum(axis=1) * cell
+        sums.append([simulation.to_numpy("smoke").sum() * cell, *momentum])
+    # Coverage of a ball of three cells costs the square of dx, up to 24 / 24² (test_sources).
+    volume = math.pi * 0.12**2 if dim == 2 else 4 / 3 * math.pi * 0.12**3
+    np.testing.assert_allclose(sums, [[volume * x for x in (2.0, *velocity)]] * 3, rtol=0.04)
+
+
+def test_what_is_added_heeds_walls_and_solids(dim):
+    simulation = Simulation(busy(dim))
+    solid = simulation.to_numpy("fluid") == 0
+    simulation.paint((0.0,) * dim, (1.2,) * dim, 5.0, velocity=(0.7,) * dim, smoke=1.0, add=True)
+    assert solid.any() and not simulation.to_numpy("smoke")[solid].any()
+    closed = simulation.grid.to_numpy(simulation.solids.open) == 0
+    resting = Simulation(busy(dim)).to_numpy("velocity")
+    np.testing.assert_array_equal(simulation.to_numpy("velocity")[closed], resting[closed])
+
+
 def test_a_stroke_does_not_know_left_from_right(dim):
     shape = (10, 7, 6)[:dim]
     a, b, target = np.array((0.1, 0.4, 0.2)[:dim]), np.array((0.55, 0.3, 0.5)[:dim]), np.array((0.4, 0.3, -0.2)[:dim])

@@ -111,6 +111,13 @@ def test_a_slider_shows_the_unit_and_the_range_of_the_field():
     assert (found["live.pace"].low, found["live.pace"].high) == (0.05, 4)
 
 
+def test_whether_a_drag_adds_is_a_check_box():
+    parameter = every(preset("godot2d"))["live.add"]
+    assert (parameter.kind, parameter.value) == (Kind.BOOL, True)
+    assert preset("godot2d").with_values(parameter.changed(False)).live.add is False
+    assert preset("plume").live.add is False
+
+
 @PRESETS
 def test_a_slider_stays_within_what_the_field_allows(name):
     """The test reads the limits by itself: an end that the field excludes is excluded from the slider."""

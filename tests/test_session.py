@@ -434,6 +434,68 @@ def test_a_drag_pushes_the_way_it_goes(opened):
     np.testing.assert_array_equal(session.simulation.to_numpy("velocity"), before)
 
 
+def added(opened, frames: int, **values) -> Session:
+    """A paused session after a drag of 0.4 s from left to right, in so many strokes."""
+    live = {"live.add": True, "live.radius": 0.12, "live.push": 0.5, "live.paint": 0.1, **values}
+    session = opened(flow(2, **{"sources.0.begin": 1e5, **live}))
+    session.pause()
+    start, way = np.array([0.3, 0.5]), np.array([0.3, 0.1])
+    for k in range(frames):
+        session.stroke(start + way * k / frames, start + way * (k + 1) / frames, 0.4 / frames)
+    session.advance(LITTLE, FRAME)
+    return session
+
+
+def test_a_drag_that_adds_leaves_the_same_at_any_rate_of_frames(opened):
+    """From 5 to 120 frames a second: 0.4 s of sixty times 0.1 a second, all over the disk that the pointer is."""
+    area = math.pi * (0.12 * 32 / 24) ** 2
+    for frames in (2, 6, 24, 48):
+        session = added(opened, frames)
+        dx = session.simulation.grid.dx
+        # A disk of four cells: coverage costs up to 24 / 32² (test_sources), the ends of strokes as much again.
+        assert mass(session) == pytest.approx(0.4 * 60 * 0.1 * area, rel=0.04)
+        # Half of the pointer's own velocity, (0.75, 0.25) m/s, by as much.
+        gained = session.simulation.to_numpy("velocity").reshape(2, -1).sum(axis=1) * dx**2
+        np.testing.assert_allclose(gained, 0.4 * 60 * 0.5 * np.array([0.75, 0.25]) * area, rtol=0.04)
+
+
+def test_a_drag_that_adds_piles_up_and_another_does_not(opened):
+    for add, most in ((True, 24 * 0.1), (False, 0.1)):
+        session = added(opened, 24, **{"live.add": add, "live.push": 0.0})
+        once = mass(session)
+        assert session.simulation.to_numpy("smoke").max() < 1.01 * most
+        session.stroke(np.array([0.3, 0.5]), np.array([0.6, 0.6]), 0.2)
+        session.advance(LITTLE, FRAME)
+        # Half as long a drag brings in half as much again; what is there already is left by one that does not add.
+        assert mass(session) == pytest.approx(1.5 * once if add else once, rel=0.04)
+
+
+def test_a_hand_that_rests_adds_smoke_and_no_velocity(opened):
+    session = added(opened, 1)
+    before = session.simulation.to_numpy("velocity")
+    smoke = mass(session)
+    session.stroke(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 0.1)
+    session.advance(LITTLE, FRAME)
+    np.testing.assert_array_equal(session.simulation.to_numpy("velocity"), before)
+    assert mass(session) > 1.1 * smoke
+
+
+def test_a_window_that_hung_makes_up_for_nothing(opened):
+    place, masses = np.array([0.5, 0.6]), []
+    for seconds in (session_module.LONGEST_ADDING, 30.0):
+        session = opened(flow(2, **{"live.add": True, "sources.0.begin": 1e5}))
+        session.pause()
+        session.stroke(place, place, seconds)
+        session.advance(LITTLE, FRAME)
+        masses.append(mass(session))
+    assert masses[0] == masses[1] > 0
+
+
+def test_adding_is_yes_or_no():
+    with pytest.raises(SceneError, match=r"live\.add is 2: it should be a valid boolean"):
+        flow(2, **{"live.add": 2})
+
+
 # Other scenes
 
 

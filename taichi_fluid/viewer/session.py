@@ -35,6 +35,9 @@ SHORTEST_STEP = 1 / 120
 """Seconds of the clock that a step is worth waiting for."""
 FASTEST_DRAG = 1.0
 """Longest edges of the box that a drag may push the fluid through in a second: more only splashes against the walls."""
+ADDS_A_SECOND, LONGEST_ADDING = 60.0, 0.25
+"""How often a second a drag that adds does so, as a tutorial does in each frame, but by the clock; and the seconds of a
+stroke that count at most: a window that hung makes up for nothing."""
 COARSEST = 16
 """Cells along the longest edge below which a scene is no longer itself."""
 SLOW_STEP = 2.0
@@ -268,14 +271,17 @@ class Session:
         live = self.scene.live
         longest = max(self.scene.domain.size)
         for stroke in strokes:
+            times = ADDS_A_SECOND * min(stroke.seconds, LONGEST_ADDING) if live.add else 1.0
             velocity = None
             if live.push > 0 and (stroke.start != stroke.end).any():
                 velocity = drag_velocity(stroke.start, stroke.end, stroke.seconds, live.push, FASTEST_DRAG * longest)
+                velocity = [times * component for component in velocity]
+            paint = times * live.paint
             self.flow.paint(
-                stroke.start, stroke.end, live.radius * longest, velocity, smoke=live.paint or None,
-                dye=[live.paint * channel for channel in live.colour] if live.paint else None,
-                temperature=live.heat or None,  # a stroke without heat leaves cold gas cold
-                fuel=live.fuel or None,
+                stroke.start, stroke.end, live.radius * longest, velocity, smoke=paint or None,
+                dye=[paint * channel for channel in live.colour] if paint else None,
+                temperature=times * live.heat or None,  # a stroke without heat leaves cold gas cold
+                fuel=times * live.fuel or None, add=live.add,
             )  # fmt: skip
         self._stale |= bool(strokes)
         return bool(strokes)
