@@ -44,9 +44,10 @@ def machine() -> dict:
     }
 
 
-def save(name: str, rows: list[dict]) -> None:
-    """Write ``results/NAME.json``."""
+def save(name: str, rows: list[dict]) -> Path:
+    """Write ``results/NAME.json``; its path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=2) + "\n")
     print(path)
+    return path

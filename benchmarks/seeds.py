@@ -1,15 +1,23 @@
-"""Each seed at its own settings and at ours: what divergence is left, what mass is lost, how long a step takes.
+"""Each seed with its text's settings and with ours: what divergence is left, what mass is lost, how long a step takes.
 
-    python benchmarks/seeds.py [arch]
+    python benchmarks/seeds.py [arch] [--tiny]
 
-Divergence: root mean square after a step, times dx over the largest velocity component, the median over the run: 1 would
-be a flow that changes by all of itself from cell to cell. Mass: smoke or dye that is there after the run over what the
-sources have put in, nothing fading. Time: median of the steps after the first three, ms.
+It writes ``results/seeds_ARCH.json``, and on a CPU the table in ``docs/seeds.md`` anew, which says what was measured at
+which commit. ``--tiny`` only sees whether each row runs, coarse and short, and writes nothing.
+
+Divergence: root mean square after a step, the median over the run, by two measures: times dx over the largest velocity
+component (1 would be a flow that changes by all of itself from cell to cell), and over the root mean square of the
+velocity's gradient, all its components together, by central differences. Mass: smoke or dye that is there after the run
+over what the sources have put in, neither fading. Time: median of the steps after the first one, ms.
 """
 
+import argparse
+import json
+import math
 import statistics
-import sys
+from pathlib import Path
 
+import numpy as np
 from common import milliseconds, save
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +27,11 @@ from taichi_fluid import backend
 from taichi_fluid._ti import ti
 from taichi_fluid.sources import Emitter
 
+DOCUMENT = Path(__file__).parent.parent / "docs" / "seeds.md"
+BEGIN, END = "<!-- The table is made by benchmarks/seeds.py. -->\n", "<!-- So far. -->\n"
+"""Between these lines of the document stands the table."""
 SECONDS = 2.0
+TINY = {"domain.resolution": 16}
 STILL = {"fluid.smoke_fade": 0.0, "fluid.smoke_dissipation": 0.0}
 STAM = {"domain.grid": "collocated", "solver.advection": "semi-lagrangian", "solver.trace": "euler"}
 OURS = {
@@ -28,32 +40,33 @@ OURS = {
 
 SEEDS = {
     "ash3d": {
-        "as printed: 4 sweeps": STAM | {"solver.sweeps": 4},
+        "its settings: 4 sweeps": STAM | {"solver.sweeps": 4},
         "20 sweeps": STAM | {"solver.sweeps": 20},
         "the preset: solved": {},
         "staggered, MacCormack": OURS,
     },
     "godot2d": {
-        "as printed: 16², 20 sweeps": STAM | {"solver.sweeps": 20, "domain.resolution": 16, "solver.dt": 1 / 60},
+        "its settings: 16², 20 sweeps": STAM | {"solver.sweeps": 20, "domain.resolution": 16, "solver.dt": 1 / 60},
         "20 sweeps": STAM | {"solver.sweeps": 20},
         "the preset: solved": {},
         "staggered, MacCormack": OURS,
     },
     "mac_smoke": {
-        "as printed: dt 0.01, one-stage trace": {
+        "its settings: dt 0.01, one-stage trace": {
             "solver.advection": "semi-lagrangian", "solver.trace": "euler", "solver.dt": 0.01,
         },
         "the preset: MacCormack": {},
         "multigrid": OURS,
     },
     "dye2d": {
-        "as printed: 20 sweeps": STAM | {"solver.sweeps": 20},
+        "its settings: 20 sweeps": STAM | {"solver.sweeps": 20},
         "the preset: solved": {},
         "staggered, MacCormack": OURS,
     },
     "stable_fluids": {
-        "as printed: solved directly": {"domain.grid": "collocated"},
-        "the preset": {},
+        "on the text's grid: solved directly": {"domain.grid": "collocated"},
+        "the preset: solved directly": {},
+        "multigrid": {"solver.pressure": "multigrid-cg"},
         "staggered, MacCormack": OURS,
     },
 }  # fmt: skip
@@ -71,19 +84,32 @@ def put_in(simulation: tf.Simulation, name: str, seconds: float) -> float:
     return total
 
 
-def measure(name: str, changes: dict) -> dict:
+def gradient_rms(simulation: tf.Simulation) -> float:
+    """Root mean square of the velocity's gradient, 1/s."""
+    velocity = simulation.to_numpy("velocity").astype(np.float64)
+    squares = [
+        np.gradient(component, simulation.grid.dx, axis=axis) ** 2
+        for component in velocity
+        for axis in range(simulation.grid.dim)
+    ]
+    return math.sqrt(np.mean(sum(squares)))
+
+
+def measure(name: str, changes: dict, seconds: float = SECONDS, repeats: int = 15) -> dict:
     """One run: divergence left, mass kept, ms per step."""
     scene = tf.preset(name).with_values({**STILL, **changes})
     simulation = tf.Simulation(scene)
     quantity = simulation.state.carried["dye" if "dye" in simulation.state.carried else "smoke"]
-    velocity, left, iterations = simulation.state.velocity, [], []
-    while simulation.time < SECONDS:
+    velocity, left, of_gradient, iterations = simulation.state.velocity, [], [], []
+    while simulation.time < seconds:
         step = simulation.step()
         assert step.pressure is not None
         iterations.append(step.pressure.iterations)
         speed = simulation.diagnostics.largest_magnitude(velocity.current)
         if speed > 0:
-            left.append(simulation.diagnostics.divergence(velocity.current).rms * simulation.grid.dx / speed)
+            rms = simulation.diagnostics.divergence(velocity.current).rms
+            left.append(rms * simulation.grid.dx / speed)
+            of_gradient.append(rms / gradient_rms(simulation))
     kept = sum(
         simulation.diagnostics.integral(quantity.current, k * simulation.grid.cells) for k in range(quantity.components)
     )
@@ -92,29 +118,68 @@ def measure(name: str, changes: dict) -> dict:
         "seed": name,
         "cells": " x ".join(map(str, simulation.grid.shape)),
         "divergence": statistics.median(left),
+        "of_gradient": statistics.median(of_gradient),
         "mass": mass,
         "iterations": statistics.median(iterations),
-        "ms_per_step": milliseconds(simulation.step),
+        "ms_per_step": milliseconds(simulation.step, repeats),
         "steps": simulation.steps,
     }
 
 
-def main(arch: str = "cpu") -> None:
+COLUMNS = {
+    "scene": lambda row: f"`{row['seed']}`",
+    "settings": lambda row: row["settings"],
+    "cells": lambda row: row["cells"],
+    "divergence, of speed/dx": lambda row: f"{row['divergence']:.1e}",
+    # A file from before it was measured holds none.
+    "of the gradient": lambda row: f"{row['of_gradient']:.1e}" if "of_gradient" in row else "–",
+    "mass kept": lambda row: f"{row['mass']:.2f}",
+    "iterations": lambda row: f"{row['iterations']:g}",
+    "ms per step": lambda row: f"{row['ms_per_step']:.0f}",
+}
+"""Head and cell of each column."""
+
+
+def in_markdown(measured: dict) -> str:
+    """What stands in the document of what a result file holds."""
+    machine = measured["machine"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    lines += [f"| {' | '.join(cell(row) for cell in COLUMNS.values())} |" for row in measured["rows"]]
+    where = f"{machine['cores']} cores of an {machine['processor']}, Taichi {machine['taichi']}"
+    return "\n".join(
+        [*lines, "", f"Measured at commit {machine['commit']} on {where}, by `python benchmarks/seeds.py`.", ""]
+    )
+
+
+def write_table(measured: dict, document: Path = DOCUMENT) -> None:
+    """Put the table of a result file into the document."""
+    before, begin, rest = document.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    document.write_text(f"{before}{begin}{in_markdown(measured)}{end}{after}", encoding="utf-8")
+
+
+def main(arch: str, tiny: bool) -> None:
     arch = backend.start(arch)
-    table = Table("seed", "settings", "cells", "divergence dx/|u|", "mass kept", "iterations", "ms per step")
     rows = []
     for name, runs in SEEDS.items():
         for settings, changes in runs.items():
-            row = {"settings": settings, "arch": arch, **measure(name, changes)}
+            found = measure(name, changes | TINY, 0.1, repeats=1) if tiny else measure(name, changes)
             ti.sync()
-            rows.append(row)
-            table.add_row(
-                name, settings, row["cells"], f"{row['divergence']:.1e}", f"{row['mass']:.2f}",
-                f"{row['iterations']:g}", f"{row['ms_per_step']:.1f}",
-            )  # fmt: skip
+            rows.append({"settings": settings, "arch": arch, **found})
+    table = Table(*COLUMNS)
+    for row in rows:
+        table.add_row(*(cell(row) for cell in COLUMNS.values()))
     Console().print(table)
-    save(f"seeds_{arch}", rows)
+    if tiny:
+        return
+    path = save(f"seeds_{arch}", rows)
+    if arch == "cpu":
+        write_table(json.loads(path.read_text()))
+        print(DOCUMENT)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description="The seeds beside each other.")
+    parser.add_argument("arch", nargs="?", default="cpu")
+    parser.add_argument("--tiny", action="store_true", help="see whether each row runs; write nothing")
+    main(**vars(parser.parse_args()))
