@@ -19,12 +19,9 @@ from pathlib import Path
 
 import numpy as np
 from common import milliseconds, save
-from rich.console import Console
-from rich.table import Table
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid._ti import ti
 from taichi_fluid.sources import Emitter
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "seeds.md"
@@ -140,15 +137,20 @@ COLUMNS = {
 """Head and cell of each column."""
 
 
+HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+
+
+def line(row: dict) -> str:
+    """A row of the table."""
+    return f"| {' | '.join(cell(row) for cell in COLUMNS.values())} |"
+
+
 def in_markdown(measured: dict) -> str:
     """What stands in the document of what a result file holds."""
     machine = measured["machine"]
-    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-    lines += [f"| {' | '.join(cell(row) for cell in COLUMNS.values())} |" for row in measured["rows"]]
     where = f"{machine['cores']} cores of an {machine['processor']}, Taichi {machine['taichi']}"
-    return "\n".join(
-        [*lines, "", f"Measured at commit {machine['commit']} on {where}, by `python benchmarks/seeds.py`.", ""]
-    )
+    source = f"Measured at commit {machine['commit']} on {where}, by `python benchmarks/seeds.py`."
+    return "\n".join([HEAD, *map(line, measured["rows"]), "", source, ""])
 
 
 def write_table(measured: dict, document: Path = DOCUMENT) -> None:
@@ -159,22 +161,18 @@ def write_table(measured: dict, document: Path = DOCUMENT) -> None:
 
 
 def main(arch: str, tiny: bool) -> None:
-    arch = backend.start(arch)
-    rows = []
+    arch, rows = backend.start(arch), []
+    print(HEAD)
     for name, runs in SEEDS.items():
         for settings, changes in runs.items():
             found = measure(name, changes | TINY, 0.1, repeats=1) if tiny else measure(name, changes)
-            ti.sync()
             rows.append({"settings": settings, "arch": arch, **found})
-    table = Table(*COLUMNS)
-    for row in rows:
-        table.add_row(*(cell(row) for cell in COLUMNS.values()))
-    Console().print(table)
+            print(line(rows[-1]), flush=True)
     if tiny:
         return
     path = save(f"seeds_{arch}", rows)
     if arch == "cpu":
-        write_table(json.loads(path.read_text()))
+        write_table(json.loads(path.read_text(encoding="utf-8")))
         print(DOCUMENT)
 
 
