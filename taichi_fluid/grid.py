@@ -9,7 +9,7 @@ import numpy as np
 
 from . import kernels
 from ._ti import impl, ti
-from .limits import MAX_ARRAY_BYTES
+from .limits import MAX_ARRAY_BYTES, is_number, require_positive, whole
 from .operators.placement import COLLOCATED, STAGGERED, Placement
 
 
@@ -30,7 +30,8 @@ class Grid:
         collocated: Whether the velocity lies at cell centres.
 
     Raises:
-        ValueError: for a shape that no array can hold, or a ``dx`` that is not positive and finite.
+        ValueError: for a shape of anything but whole numbers from 1, a ``dx`` that is not positive and finite, or an
+            ``origin`` that is not finite.
         RuntimeError: if Taichi is not running.
     """
 
@@ -41,15 +42,18 @@ class Grid:
     _runtime: object = field(default_factory=impl.get_runtime, repr=False, compare=False)
 
     def __post_init__(self):
-        shape = tuple(int(n) for n in self.shape)
+        if not isinstance(self.shape, Sequence | np.ndarray) or len(self.shape) not in (2, 3):
+            raise ValueError(f"shape is {self.shape!r}; a grid has two or three axes of at least one cell each")
+        shape = tuple(whole(f"shape[{axis}]", n, 1) for axis, n in enumerate(self.shape))
         object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "origin", tuple(float(x) for x in self.origin) or (0.0,) * len(shape))
-        if len(shape) not in (2, 3) or min(shape) < 1:
-            raise ValueError(f"shape is {self.shape}; a grid has two or three axes of at least one cell each")
-        if not (math.isfinite(self.dx) and self.dx > 0):
-            raise ValueError(f"dx is {self.dx}; it must be a positive number of metres")
-        if len(self.origin) != len(shape):
-            raise ValueError(f"origin has {len(self.origin)} coordinates on a grid of {len(shape)} axes")
+        require_positive("dx", self.dx, "metres")
+        origin = tuple(self.origin) or (0.0,) * len(shape)
+        if len(origin) != len(shape):
+            raise ValueError(f"origin has {len(origin)} coordinates on a grid of {len(shape)} axes")
+        for axis, x in enumerate(origin):
+            if not is_number(x):
+                raise ValueError(f"origin[{axis}] is {x!r}; it must be a finite number of metres")
+        object.__setattr__(self, "origin", tuple(float(x) for x in origin))
         kernels.arch()
 
     @property
@@ -67,7 +71,7 @@ class Grid:
         """Distance in the flat array between neighbours along each axis."""
         return tuple(math.prod(self.padded[axis + 1 :]) for axis in range(self.dim))
 
-    @property
+    @functools.cached_property
     def cells(self) -> int:
         """Length of a scalar array: cells and ghosts."""
         return math.prod(self.padded)
@@ -113,6 +117,31 @@ class Grid:
                 "Taichi was re-initialised after this object was built, which frees all its arrays: build it again."
             )
 
+    def require(self, components: int | None = 1, offset: int = 0, /, **arrays) -> None:
+        """Raise if what is given by name is no array of this grid: a kernel would read and write beyond its end.
+
+        Args:
+            components: Values in a cell; None where any number will do.
+            offset: Where the component begins that is meant, where any number will do.
+            arrays: By the names that the message has.
+
+        Raises:
+            ValueError: naming the array.
+            RuntimeError: as ``require_runtime`` does.
+        """
+        self.require_runtime()
+        cells = self.cells
+        for name, array in arrays.items():
+            if type(array) is not ti.ScalarNdarray or array.dtype != ti.f32 or len(array.shape) != 1:
+                raise ValueError(f"{name} is {_described(array)}; it must be an array of f32 as Grid.array() makes it")
+            (length,) = array.shape
+            if (length != components * cells) if components is not None else (length % cells or not length):
+                wanted = f"{cells} or a multiple of that" if components is None else components * cells
+                raise ValueError(f"{name} has {length} values; on a grid of {self.shape} cells it has {wanted}")
+            if offset and (isinstance(offset, bool) or offset not in range(0, length, cells)):
+                begins = ", ".join(map(str, range(0, length, cells)))
+                raise ValueError(f"offset is {offset!r}; the components of {name} begin at {begins}")
+
     def array(self, components: int = 1):
         """A new array of zeros over the cells, with ``components`` values each."""
         self.require_runtime()
@@ -137,7 +166,7 @@ class Grid:
 
     def to_numpy_padded(self, array) -> np.ndarray:
         """The values with their ghosts, shaped."""
-        self.require_runtime()
+        self.require(None, array=array)
         components = array.shape[0] // self.cells
         values = array.to_numpy()
         return values.reshape(self.padded) if components == 1 else values.reshape(components, *self.padded)
@@ -153,11 +182,13 @@ class Grid:
 
     def face_velocity_to_numpy(self, velocity) -> tuple[np.ndarray, ...]:
         """Every face value of a staggered velocity, both walls included: ``n + 1`` values along its own axis."""
+        self.require(self.dim, velocity=velocity)
         padded = self.to_numpy_padded(velocity)
         return tuple(padded[(axis, *self._faces(axis))].copy() for axis in range(self.dim))
 
     def face_velocity_from_numpy(self, velocity, values: Sequence[np.ndarray]) -> None:
         """Set every face value, both walls included: one array with ``n + 1`` values along its own axis each."""
+        self.require(self.dim, velocity=velocity)
         padded = self.to_numpy_padded(velocity)
         for axis, component in enumerate(values):
             faces = padded[(axis, *self._faces(axis))]
@@ -173,6 +204,18 @@ class Grid:
         """Coordinates of the cell centres in metres, one broadcastable array per axis."""
         axes = [x + self.dx * (np.arange(n) + 0.5) for x, n in zip(self.origin, self.shape, strict=True)]
         return tuple(np.meshgrid(*axes, indexing="ij", sparse=True))
+
+
+def given(**arrays) -> dict:
+    """Those of several arrays, any of which may be left out, that are not None."""
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _described(value) -> str:
+    """What was given in place of an array, in few words."""
+    if isinstance(value, ti.Ndarray):
+        return f"a Taichi array of {value.element_type.to_string()} and shape {tuple(value.shape)}"
+    return f"of type {type(value).__module__}.{type(value).__qualname__}"
 
 
 class Scratch:

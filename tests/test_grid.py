@@ -75,12 +75,28 @@ def test_lengths_follow_from_shape_and_dx(dim):
         (dict(shape=(4, 4), dx=-1.0), "dx"),
         (dict(shape=(4, 4), dx=math.nan), "dx"),
         (dict(shape=(4, 4), dx=math.inf), "dx"),
-        (dict(shape=(4, 4), dx=1.0, origin=(0.0,)), "origin"),
+        (dict(shape=(4.5, 8), dx=1.0), r"shape\[0\] is 4.5; it must be a whole number, 1 or more"),
+        (dict(shape=(4, 8.0), dx=1.0), r"shape\[1\] is 8.0"),
+        (dict(shape=(4, True), dx=1.0), r"shape\[1\] is True"),
+        (dict(shape="44", dx=1.0), r"shape\[0\] is '4'"),
+        (dict(shape=8, dx=1.0), "shape is 8"),
+        (dict(shape=(4, 4), dx="1"), "dx is '1'; it must be a positive number of metres"),
+        (dict(shape=(4, 4), dx=True), "dx is True"),
+        (dict(shape=(4, 4), dx=1.0, origin=(0.0,)), "origin has 1 coordinates on a grid of 2 axes"),
+        (dict(shape=(4, 4), dx=1.0, origin=(0.0, math.nan)), r"origin\[1\] is nan; it must be a finite number"),
+        (dict(shape=(4, 4), dx=1.0, origin=(-math.inf, 0)), r"origin\[0\] is -inf"),
+        (dict(shape=(4, 4), dx=1.0, origin=(0, False)), r"origin\[1\] is False"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(arguments, named):
     with pytest.raises(ValueError, match=named):
         Grid(**arguments)
+
+
+def test_numbers_of_numpy_are_as_good():
+    grid = Grid(np.array([4, 3]), np.float32(0.5), origin=np.array([1, 2]))
+    assert (grid.shape, grid.dx, grid.origin) == ((4, 3), 0.5, (1.0, 2.0))
+    assert [type(n) for n in grid.shape] == [int, int]
 
 
 def test_an_array_beyond_the_limit_is_refused_before_it_is_allocated():

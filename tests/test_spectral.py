@@ -162,24 +162,21 @@ def test_zero_and_what_is_no_number(dim):
 
 
 @cpu_only
-@given(exponent=st.sampled_from([-24, -20, -18, -16, -14, -12, -8, 8, 12, 17]))
+@given(exponent=st.sampled_from([-33, -24, -20, -16, -12, -8, 8, 12, 17, 20, 36]))
 def test_the_size_of_the_right_hand_side_does_not_matter(exponent):
-    """The same bounds as for the other solvers: a tiny one may be answered by 0, never by something large."""
     shape, letters = (9, 5), ("cc", "pp")
     rhs, scale = flow_rhs((9, 5), letters), 10.0**exponent
     exact = solve_box(rhs, letters)
     found, result = Spectral(shape, letters)(scale * rhs, tolerance=1e-5)
-    assert np.abs(found).max() <= 2 * scale * np.abs(exact).max()
-    if exponent > -15:
-        assert result.status is Status.CONVERGED
-        assert relative(found, scale * exact) < ERROR
+    assert result.status is Status.CONVERGED
+    assert relative(found, scale * exact) < ERROR
 
 
 @cpu_only
-def test_what_is_too_large_for_a_sum_of_squares_is_said():
-    """1e25 squared is beyond f32, and so is a residual; multigrid says the same."""
-    rhs = 1e25 * flow_rhs((8, 8), ("cc", "cc"))
-    for box in (Spectral((8, 8), ("cc", "cc")), Box((8, 8), ("cc", "cc"))):
+def test_a_solution_beyond_f32_is_said():
+    """Eight rows of 1e38 beside eight of -1e38: what lies between is some fifty times that; multigrid says the same."""
+    rhs = np.repeat([[1e38], [-1e38]], 8, axis=0)
+    for box in (Spectral((16, 1), ("cc", "cc")), Box((16, 1), ("cc", "cc"))):
         assert box(rhs)[1].status is Status.NOT_FINITE
 
 

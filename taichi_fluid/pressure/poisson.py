@@ -12,6 +12,7 @@ fraction of the face between; there the sum reads coefficients, elsewhere it doe
 of its other end in its ghosts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,8 +28,10 @@ from ..kernels import (
     float_vector,
     int_vector,
     kernel_family,
+    largest,
     write_run,
 )  # fmt: skip
+from ..limits import is_number, whole
 from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 
@@ -45,6 +48,9 @@ class Sides:
         inside: The same for places inside the box that are not solved for, one number per axis.
         periodic: Per axis, whether its two sides are one.
         shift: Added to every diagonal.
+
+    Raises:
+        ValueError: for numbers below 0, or not as many of them as two or three axes have.
     """
 
     box: tuple[float, ...]
@@ -54,13 +60,35 @@ class Sides:
 
     def __post_init__(self):
         dim = len(self.box) // 2
+        object.__setattr__(self, "box", tuple(self.box))
         object.__setattr__(self, "inside", tuple(self.inside) or (0.0,) * dim)
         object.__setattr__(self, "periodic", tuple(self.periodic) or (False,) * dim)
+        if len(self.box) not in (4, 6):
+            raise ValueError(f"box is {self.box}; it has a number for each of the two sides of two or three axes")
+        for name in ("inside", "periodic"):
+            if len(getattr(self, name)) != dim:
+                raise ValueError(f"{name} is {getattr(self, name)}; it has {dim} values, as box has {dim} pairs")
+        for name in ("box", "inside"):
+            if not all(is_number(value) and value >= 0 for value in getattr(self, name)):
+                raise ValueError(f"{name} is {getattr(self, name)}; it has numbers from 0 up")
+        if not self.shift >= 0:
+            raise ValueError(f"shift is {self.shift}; it must be 0 or more")
 
     @classmethod
     def closed(cls, dim: int) -> "Sides":
         """Neumann everywhere: the pressure of a closed box."""
         return cls(box=(0.0,) * (2 * dim))
+
+    def require(self, first: Sequence[int], dim: int) -> None:
+        """Raise ValueError if these sides, or ``first``, the lowest position of all unknowns, do not fit ``dim`` axes."""
+        if len(self.periodic) != dim:
+            raise ValueError(
+                f"sides.box is {self.box}, of {len(self.periodic)} axes; on a grid of {dim} axes it has {2 * dim} numbers"
+            )
+        if len(first) != dim:
+            raise ValueError(f"first is {tuple(first)}; on a grid of {dim} axes it has {dim} whole numbers")
+        for axis, place in enumerate(first):
+            whole(f"first[{axis}]", place, 1)
 
 
 class Coupling(NamedTuple):
@@ -431,6 +459,14 @@ def subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
         x[c] = x[c] - mean
 
 
+@ti.func
+def _size_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+    value = ti.abs(x[c])
+    if inv_diag[c] == 0:
+        value = ti.f32(0.0)
+    return value
+
+
 @kernel_family
 def mean_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
@@ -450,7 +486,12 @@ def mean_kernels(loops):
         reduce_to(sums, 0, n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
         each_cell(n, subtract_at, (x, inv_diag, sums[0] / sums[1]))
 
-    return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
+    @ti.kernel
+    def find_largest(x: Array, inv_diag: Array, n: IntVector, partials: Array, sums: Array):
+        """Write the largest |value| of what is solved for to ``sums[0]``."""
+        reduce_to(sums, 0, n, partials, ti.f32(0.0), largest, _size_at, (x, inv_diag))
+
+    return {"count_unknowns": count_unknowns, "remove_mean": remove_mean, "find_largest": find_largest}
 
 
 def renewed(vector, values: list[int]):

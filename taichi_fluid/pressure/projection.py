@@ -8,7 +8,7 @@ apart.
 
 from .._ti import ti
 from ..boundary import PRESSURE, SCALAR, Walls
-from ..grid import Grid, Scratch
+from ..grid import Grid, Scratch, given
 from ..kernels import (
     Array,
     along_run,
@@ -21,10 +21,14 @@ from ..kernels import (
     put_run,
     strides_of,
 )
+from ..limits import require_positive
 from ..operators.differences import gradient_at
 from ..solids import Solids, cut_outflow_at
 from .solver import SolveResult
 from .spectral import pressure_solver
+
+_RANGE = 1e-30, 1e30
+"""What rho dx / dt may be, Pa s/m: pressures must be numbers of f32, which end at 1e±38."""
 
 
 @ti.func
@@ -184,8 +188,16 @@ class Projection:
 
     def compute_rhs(self, velocity, rhs, dt: float, rho: float, expansion=None) -> None:
         """``rhs`` = -(rho dx² / dt) (div u - ``expansion``), in Pa."""
-        self.grid.require_runtime()
+        self.grid.require(rhs=rhs, **given(expansion=expansion))
+        self.grid.require(self.grid.dim, velocity=velocity)
+        require_positive("dt", dt, "seconds")
+        require_positive("rho", rho, "kg/m³")
         grid, scale = self.grid, rho * self.grid.dx / dt
+        if not _RANGE[0] <= scale <= _RANGE[1]:
+            raise ValueError(
+                f"rho is {rho!r}, dt is {dt!r} and dx is {grid.dx!r}, which make rho dx / dt {scale:.3g}; "
+                f"it must be from {_RANGE[0]:g} to {_RANGE[1]:g}"
+            )
         kernels = projection_kernels(grid.loops, expansion is not None, grid.placement)
         expansion = self._nothing if expansion is None else expansion
         if self.solids is None:
@@ -195,6 +207,8 @@ class Projection:
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure from cell to cell off the velocity."""
+        self.grid.require(pressure=pressure)
+        self.grid.require(self.grid.dim, velocity=velocity)
         if self.grid.collocated:
             self.walls.fill(pressure, PRESSURE)
             self._gradient.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
@@ -219,6 +233,10 @@ class Projection:
             sweeps: Relax so often instead, from a pressure of 0.
             expansion: The divergence to leave instead of 0, at cell centres, 1/s; of a cell that a solid cuts that of
                 its fluid and its solid part together.
+
+        Raises:
+            ValueError: for numbers that are none or beyond f32, and arrays that are not of the grid; the velocity is
+                as it was.
         """
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:

@@ -12,14 +12,16 @@ of iterations is exact all the same. (Hestenes, Stiefel 1952; Bridson, *Fluid Si
 """
 
 import math
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._ti import ti
-from ..grid import Grid, Scratch
+from ..grid import Grid, Scratch, given
 from ..kernels import EVERY, LONG_RUNS, PARTIALS, Array, GraphRecorder, add, kernel_family, memory_of
+from ..limits import is_number, whole
 from ..operators.ghosts import wrap_if_periodic
 from .multigrid import Multigrid
 from .pockets import Pockets
@@ -47,8 +49,14 @@ _CYCLE = 1e-11
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
 
-_TINY = 1e-20
-"""|right-hand side|² below which products on the way to a solution may underflow."""
+_TINY, _HUGE = 1e-20, 1e30
+"""|right-hand side|² below and above which products on the way to a solution may leave the range of f32."""
+
+_POWERS = 126
+"""Powers of two, and their reciprocals, that f32 holds with all their digits."""
+
+_FAR_GUESS = 1e9
+"""Size of a guess at which, the right-hand side being of size 1, it is none: a solution is at most cells² per axis."""
 
 _PATIENCE = 4
 """Looks without a better residual after which corrections have met the floor of f32; a single one may be worse."""
@@ -360,7 +368,7 @@ class EllipticSolver:
         self._singular = self._several = False
         self._count = 0
         self._replay, self._structure, self._vectors = {}, (), []
-        self._kept = self._balanced = self._magnified = None
+        self._kept = self._balanced = self._multiple = None
 
     def _make_room(self, sweeps: int | None, scratch: Scratch | None) -> None:
         """Arrays and levels that corrections are made in."""
@@ -370,7 +378,8 @@ class EllipticSolver:
             self._d = grid.array() if self._searches else None
         else:
             self._z, self._a_d, self._d = scratch.vector, scratch.second, scratch.third
-        self.multigrid = Multigrid(grid, sweeps or _SWEEPS[method]) if method in _SWEEPS else None
+        sweeps = _SWEEPS.get(method, 1) if sweeps is None else whole("sweeps", sweeps, 1)
+        self.multigrid = Multigrid(grid, sweeps) if method in _SWEEPS else None
 
     @property
     def inv_diag(self):
@@ -388,8 +397,11 @@ class EllipticSolver:
             offset: Where the mask begins in its array.
             held: What places that are not solved for add to the diagonal of each cell beside them, where that is not
                 the same everywhere; left out, ``sides.inside``.
+
+        Raises:
+            ValueError: for sides of another number of axes, and arrays that are not of the grid.
         """
-        self.grid.require_runtime()
+        self.grid.require(**given(held=held))
         if mask is None and (first, sides) == self._problem:
             return
         self.mark(first, sides, mask, offset)
@@ -400,6 +412,9 @@ class EllipticSolver:
 
     def mark(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0) -> None:
         """Only mark what is solved for, in ``level.unknown``; ``setup`` does this too."""
+        sides.require(first, self.grid.dim)
+        if mask is not None:
+            self.grid.require(None, offset, mask=mask)
         self.level.set_sides(sides, cut=False)
         if mask is None:
             self.level.mark_box(first)
@@ -414,9 +429,13 @@ class EllipticSolver:
             open: How far each lower face is open, 0 to 1, components as those of a velocity; the layer of upper faces
                 behind the last cells is read too; along a periodic axis it is taken from its lower end.
             sides: A side with a positive number in ``box`` holds 0 beyond it, others are closed; and what is periodic.
+
+        Raises:
+            ValueError: for sides of another number of axes, and an array that is not of the grid.
         """
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, open=open)
         first = (1,) * self.grid.dim
+        sides.require(first, self.grid.dim)
         self.level.set_sides(sides, cut=True)
         self.level.set_open(open)
         self.level.set_diagonal(sides, first, 0.0)
@@ -496,6 +515,7 @@ class EllipticSolver:
 
     def precondition(self, r, out) -> None:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
+        self.grid.require(r=r, out=out)
         recorder = GraphRecorder(self.grid.dim)
         self._record_correction(recorder.launch, r, out)
         recorder.finish()()
@@ -514,31 +534,23 @@ class EllipticSolver:
             max_iterations: Iterations, V-cycles or sweeps after which to give up.
             look_every: Iterations between two looks of the host at the residual; left out, 1 on a CPU and 2 on a GPU,
                 where a look waits for the device, and 8 for plain relaxation.
+
+        Raises:
+            ValueError: for numbers that are none, and arrays that are not of the grid, or are the same one.
+            RuntimeError: if nothing has been set up, or Taichi was re-initialised.
         """
-        self.grid.require_runtime()
-        if self._sides is None:
-            raise RuntimeError("setup() comes before solve(): the solver does not know its unknowns yet")
-        if rhs is out:
-            raise ValueError("rhs and out are the same array")
-        removed, mean = 0.0, 0.0
+        self._require(rhs, out)
+        if not (is_number(tolerance) and 0 <= tolerance <= 1):
+            raise ValueError(f"tolerance is {tolerance!r}; it must be a number from 0 to 1")
+        max_iterations = whole("max_iterations", max_iterations, 0)
+        if look_every is not None:
+            look_every = whole("look_every", look_every, 1)
         if self._shares:
             # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
             self.level.set_ghosts(self._z, self.level.wrap)
-        if self._several:
-            rhs, removed, mean = self._balance(rhs)
-        inv_count = 1.0 / self._count if self._singular and self._count else 0.0
-        self._kernels.start(
-            out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance
-        )
-        square = float(self._look()[_NORM])
-        if 0 < square < _TINY:
-            factor = 2.0 ** -round(0.5 * math.log2(square))
-            result = self._solve_magnified(rhs, out, factor, tolerance, max_iterations)
-            return result._replace(removed_mean=mean) if self._several else result
         solve = self._accelerate if self._accelerated else self._correct
-        look_every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
-        result = solve(rhs, out, max_iterations, look_every)
-        return result._replace(removed_mean=mean) if self._several else result
+        every = look_every or _LOOK_EVERY.get(self.method, 1 if self.grid.loops.rows else 2)
+        return self._within_range(rhs, out, tolerance, lambda rhs: solve(rhs, out, max_iterations, every))
 
     def sweep(self, rhs, out, sweeps: int) -> SolveResult:
         """Relax exactly ``sweeps`` times from 0: red-black Gauss-Seidel, the cells of even position sum first.
@@ -551,38 +563,87 @@ class EllipticSolver:
             sweeps: How often.
 
         Raises:
-            ValueError: for fewer than one sweep.
+            ValueError: for fewer than one sweep, and arrays that are not of the grid.
+            RuntimeError: if nothing has been set up.
         """
-        self.grid.require_runtime()
-        if sweeps < 1:
-            raise ValueError(f"sweeps is {sweeps}; it must be 1 or more")
-        level = self.level
+        self._require(rhs, out)
+        sweeps = whole("sweeps", sweeps, 1)
+        level, relax = self.level, relaxation_kernels(self.grid.loops, self.level.coupling).sweep
         out.fill(0.0)
-        mean = 0.0
+
+        def relaxed(rhs) -> SolveResult:
+            for _ in range(sweeps):
+                relax(out, rhs, level.inv_diag, level.open, self.n, level.wrap)
+            seen = self._true_residual(rhs, out)
+            if result := self._nothing_to_solve(seen, out):
+                return result._replace(iterations=sweeps)
+            return SolveResult(sweeps, float(np.sqrt(seen[_RR] / seen[_NORM])), Status.SWEPT, float(seen[_MEAN]))
+
+        return self._within_range(rhs, out, 0.0, relaxed)
+
+    def _require(self, rhs, out) -> None:
+        """Raise if these cannot be solved for."""
+        self.grid.require(rhs=rhs, out=out)
+        if self._sides is None:
+            raise RuntimeError("setup() comes before solve(): the solver does not know its unknowns yet")
+        if rhs is out:
+            raise ValueError("rhs and out are the same array")
+
+    def _within_range(self, rhs, out, tolerance: float, solve: Callable[[Any], SolveResult]) -> SolveResult:
+        """Measure the right-hand side, then solve for it; where its squares leave the range of f32, for a multiple of it.
+
+        That is a power of two times it, by which nothing is rounded.
+
+        Args:
+            rhs: Right-hand side.
+            out: First guess and result.
+            tolerance: Relative residual to reach.
+            solve: Solves for the right-hand side that it is given, measured and balanced.
+        """
+        balanced, mean = self._start(rhs, out, tolerance)
+        if _TINY <= self._look()[_NORM] <= _HUGE:
+            return self._solved(solve, balanced, mean)
+        size = self._largest(rhs)
+        if not 0 < size < math.inf:
+            return self._solved(solve, balanced, mean)
+        power = min(max(-math.frexp(size)[1], -_POWERS), _POWERS)
+        factor = 2.0**power
+        if self._multiple is None:
+            self._multiple = self.grid.array()
+        self._multiple.copy_from(rhs)
+        self._kernels.scale(self._multiple, self.n, factor)
+        if self._largest(out) * factor > _FAR_GUESS:
+            out.fill(0.0)
+        self._kernels.scale(out, self.n, factor)
+        result = self._solved(solve, *self._start(self._multiple, out, tolerance))
+        self._kernels.scale(out, self.n, 1.0 / factor)
+        if factor < 1 and not math.isfinite(self._largest(out)):
+            result = result._replace(status=Status.NOT_FINITE, relative_residual=math.nan)
+        return result._replace(removed_mean=result.removed_mean / factor)
+
+    def _start(self, rhs, out, tolerance: float):
+        """Take out of a right-hand side what cannot be balanced, and measure the rest.
+
+        Returns:
+            The right-hand side to solve for, and the mean that was taken out of it where there are several pockets.
+        """
+        removed, mean = 0.0, 0.0
         if self._several:
-            rhs, _, mean = self._balance(rhs)
+            rhs, removed, mean = self._balance(rhs)
         inv_count = 1.0 / self._count if self._singular and self._count else 0.0
-        self._kernels.start(out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, 0.0, 0.0)
-        sweep = relaxation_kernels(self.grid.loops, level.coupling).sweep
-        for _ in range(sweeps):
-            sweep(out, rhs, level.inv_diag, level.open, self.n, level.wrap)
-        seen = self._true_residual(rhs, out)
-        if result := self._nothing_to_solve(seen, out):
-            result = result._replace(iterations=sweeps)
-        else:
-            result = SolveResult(sweeps, float(np.sqrt(seen[_RR] / seen[_NORM])), Status.SWEPT, float(seen[_MEAN]))
+        self._kernels.start(
+            out, rhs, self.inv_diag, self.n, self._partials, self._scalars, inv_count, removed, tolerance
+        )
+        return rhs, mean
+
+    def _solved(self, solve: Callable[[Any], SolveResult], rhs, mean: float) -> SolveResult:
+        result = solve(rhs)
         return result._replace(removed_mean=mean) if self._several else result
 
-    def _solve_magnified(self, rhs, out, factor: float, tolerance: float, max_iterations: int) -> SolveResult:
-        """Solve for so small a right-hand side that its squares would leave the range of f32: first make it larger."""
-        if self._magnified is None:
-            self._magnified = self.grid.array()
-        self._magnified.copy_from(rhs)
-        self._kernels.scale(self._magnified, self.n, factor)
-        self._kernels.scale(out, self.n, factor)
-        result = self.solve(self._magnified, out, tolerance=tolerance, max_iterations=max_iterations)
-        self._kernels.scale(out, self.n, 1.0 / factor)
-        return result._replace(removed_mean=result.removed_mean / factor)
+    def _largest(self, x) -> float:
+        """Largest |value| of what is solved for."""
+        self._means.find_largest(x, self.inv_diag, self.n, self._partials, self._sums)
+        return self._sums[0]
 
     def _balance(self, rhs):
         """The right-hand side without the mean of each pocket; the square of what was taken out, and the largest mean."""

@@ -147,6 +147,7 @@ class SpectralSolver(EllipticSolver):
         Raises:
             ValueError: for unknowns that are not all cells, or sides that have no transform.
         """
+        sides.require(first, self.grid.dim)
         problem = hindrance(sides, cut=mask is not None or held is not None or any(i != 1 for i in first))
         if problem:
             raise ValueError(problem)
@@ -200,6 +201,7 @@ class SpectralSolver(EllipticSolver):
 
     def solve_in_place(self, array) -> None:
         """A⁻¹ of an array over the grid; its ghosts are neither read nor written."""
+        self.grid.require(array=array)
         ti.sync()
         values = self._interior(array)
         fft, options = self._fft, {"norm": "ortho", "workers": self._workers, "overwrite_x": True}
@@ -223,6 +225,7 @@ class SpectralSolver(EllipticSolver):
 
     def precondition(self, r, out) -> None:
         """``out`` = A⁻¹ r."""
+        self.grid.require(r=r, out=out)
         out.copy_from(r)
         self.solve_in_place(out)
 
