@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ._ti import ti
 from .boundary import SCALAR, Walls
-from .grid import Grid, Scratch
+from .grid import Grid, Scratch, given
 from .kernels import (
     ARRAY_BITS,
     RUN,
@@ -816,9 +816,10 @@ class Advection:
                 along them; left out, one is made and kept.
 
         Raises:
-            ValueError: if ``departure`` is the velocity or an array that is worked in.
+            ValueError: if ``departure`` is the velocity or an array that is worked in, and for arrays that are not of
+                the grid.
         """
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity, **given(departure=departure))
         if departure is not None and any(departure is array for array in (velocity, *self._worked_in)):
             raise ValueError("departure is the velocity or an array of scratch: give it one of its own")
         grid, walls, solids = self.grid, self.walls, self.solids
@@ -849,7 +850,13 @@ class Advection:
 
         Where ``in_place`` says so ``out`` may be ``current``. ``name`` is that of a scalar, by which the sides know
         what enters.
+
+        Raises:
+            ValueError: for arrays that are not of the grid, or no component that begins at ``offset``, and for one array
+                where there must be two.
+            RuntimeError: if no paths have been traced for what lies there.
         """
+        self.grid.require(None, offset, current=current, out=out)
         if current is out and not self.in_place:
             raise ValueError("current and out are the same array")
         if out is self._departure:
@@ -858,7 +865,6 @@ class Advection:
         between = self._on_faces and not on_faces
         if self._departure is None or on_faces > self._on_faces or between > self.shares_paths:
             raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")
-        self.grid.require_runtime()
         grid, walls = self.grid, self.walls
         # A velocity may be read beside solids.
         near = self.solids if component == SCALAR else None
@@ -892,6 +898,7 @@ class Advection:
 
     def carry_velocity(self, velocity, out, dt: float) -> None:
         """``out`` = the velocity carried with itself."""
+        self.grid.require(self.grid.dim, velocity=velocity, out=out)
         if velocity is out and not self.in_place:
             raise ValueError("velocity and out are the same array")
         self.trace_paths(velocity, dt, faces=True)

@@ -207,8 +207,11 @@ class Walls:
             name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
                 it is 0. Left out, the ghosts copy what is inside.
             keep: Leave the faces on open sides as they are, which after a projection are part of the solution.
+
+        Raises:
+            ValueError: for an array that is not of the grid, or no component that begins at ``offset``.
         """
-        self.grid.require_runtime()
+        self.grid.require(None, offset, array=array)
         rule = self._rule(component, name, offset // self.grid.cells if name else 0, keep)
         grid = self.grid
         on_faces = component >= 0 and not grid.collocated
@@ -218,6 +221,7 @@ class Walls:
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""
+        self.grid.require(self.grid.dim, velocity=velocity)
         for axis in range(self.grid.dim):
             self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
 
@@ -229,7 +233,7 @@ class Walls:
         which fluid enters takes as much of its velocity, 0, from outside as flows through in ``dt``; see Bruneau and
         Fabrie (1994) and Moghadam et al. (2011) on backflow.
         """
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         if self.has_open:
             flags = self._kernels.Modes(*map(int, self._kinds(Boundary.OPEN)))
             self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)

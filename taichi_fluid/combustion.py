@@ -9,7 +9,7 @@ rate, where theirs burns at a front: so flames are as thick as the cells allow, 
 import math
 
 from ._ti import ti
-from .grid import Grid
+from .grid import Grid, given
 from .kernels import PARTIALS, Array, add, cells_of, kernel_family
 from .solids import Solids
 
@@ -171,7 +171,7 @@ class Flame:
             soot: Smoke for each unit burnt.
             expansion: Relative growth of volume for each unit burnt.
         """
-        self.grid.require_runtime()
+        self.grid.require(fuel=fuel, temperature=temperature, **given(smoke=smoke))
         part = -math.expm1(-burn_rate * dt)
         sooty = smoke is not None and soot > 0
         kernels = flame_kernels(self.grid.loops, sooty, expansion > 0)
@@ -188,6 +188,7 @@ class Flame:
 
     def dilute(self, array, dt: float, offset: int = 0) -> None:
         """Divide a scalar by 1 + growth · dt, the factor by which its volume grows in the ``dt`` that it is carried."""
+        self.grid.require(None, offset, array=array)
         self._kernels.dilute(array, self.growth, self.grid.n, offset, dt)
 
 
@@ -196,5 +197,5 @@ def radiate(grid: Grid, temperature, rate: float, dt: float) -> None:
 
     T is counted above ambient, and what is not above it stays. ``rate`` in 1/s is that of gas at 1000 K.
     """
-    grid.require_runtime()
+    grid.require(temperature=temperature)
     radiation_kernels(grid.loops).radiate(temperature, grid.n, 3.0 * rate * dt)

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from ._ti import ti
-from .grid import Grid
+from .grid import Grid, given
 from .kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from .operators.differences import vorticity_at
 from .solids import Solids, cut_outflow_at
@@ -198,7 +198,7 @@ class Diagnostics:
 
     def largest_magnitude(self, array) -> float:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
-        self.grid.require_runtime()
+        self.grid.require(None, array=array)
         components = array.shape[0] // self.grid.cells
         kernels = magnitude_kernels(self.grid.loops, components)
         kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
@@ -207,13 +207,13 @@ class Diagnostics:
 
     def integral(self, array, offset: int = 0) -> float:
         """Integral over the box of the scalar that begins at ``offset``: mean times volume (2D: times area)."""
-        self.grid.require_runtime()
+        self.grid.require(None, offset, array=array)
         self._kernels.total(array, self.grid.n, offset, self._partials, self._out)
         return self._out[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
         """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         self._kernels.speed_squares(velocity, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
@@ -225,7 +225,8 @@ class Diagnostics:
             expansion: The divergence that it should have, at cell centres, 1/s, which is then taken off; left out, 0.
                 ``Simulation.expansion`` is that of a running flow.
         """
-        self.grid.require_runtime()
+        self.grid.require(**given(expansion=expansion))
+        self.grid.require(self.grid.dim, velocity=velocity)
         if self.solids is not None or expansion is not None:
             return self._stored_divergence(velocity, expansion)
         self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
@@ -243,14 +244,18 @@ class Diagnostics:
         self._kernels.squares(self._divergence, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
 
+    def _require(self, velocity, out) -> None:
+        self.grid.require(self.grid.dim, velocity=velocity)
+        self.grid.require(out=out)
+
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""
-        self.grid.require_runtime()
+        self._require(velocity, out)
         self._kernels.compute_speed(velocity, out, self.grid.n, 1.0)
 
     def compute_divergence(self, velocity, out) -> None:
         """Divergence of each cell, 1/s; 0 inside solids."""
-        self.grid.require_runtime()
+        self._require(velocity, out)
         if self.solids is not None:
             kernels = cut_kernels(self.grid.loops)
             kernels.compute_divergence(velocity, out, self.solids.fluid, *self.solids.arguments())
@@ -259,5 +264,5 @@ class Diagnostics:
 
     def compute_vorticity(self, velocity, out) -> None:
         """Vorticity at the cell centres, 1/s: its magnitude in 3D, with its sign in 2D."""
-        self.grid.require_runtime()
+        self._require(velocity, out)
         self._kernels.compute_vorticity(velocity, out, self.grid.n, 1.0 / self.grid.dx)

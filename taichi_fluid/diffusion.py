@@ -8,6 +8,7 @@ from ._ti import ti
 from .boundary import SCALAR, Walls
 from .grid import Grid
 from .kernels import Array, int_vector, kernel_family
+from .limits import require_not_negative
 from .operators.differences import difference_sum
 from .pressure.solver import EllipticSolver, SolveResult
 from .solids import Solids, slips_at
@@ -164,7 +165,13 @@ class Diffusion:
             component: Velocity component, or ``SCALAR``.
             offset: Where it begins in ``a``.
             name: Of a scalar, by which the sides know what enters; see ``Walls.fill``.
+
+        Raises:
+            ValueError: for numbers below 0 or none, and an array that is not of the grid.
         """
+        self.grid.require(None, offset, a=a)
+        require_not_negative("diffusivity", diffusivity, "m²/s")
+        require_not_negative("dt", dt, "seconds")
         if diffusivity * dt == 0:
             return None
         grid, shift = self.grid, self.grid.dx**2 / (diffusivity * dt)
@@ -195,6 +202,7 @@ class Diffusion:
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
+        self.grid.require(self.grid.dim, velocity=velocity)
         axes = range(self.grid.dim) if viscosity * dt else ()
         results = (self.diffuse(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
         return [result for result in results if result is not None]

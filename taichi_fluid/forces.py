@@ -196,14 +196,15 @@ def add_buoyancy(grid: Grid, velocity, scalar, gravity: Sequence[float], coeffic
         coefficient: Relative weight per unit of the scalar: for temperature minus the expansion coefficient, 1/K.
         dt: Seconds.
     """
-    grid.require_runtime()
+    grid.require(grid.dim, velocity=velocity)
+    grid.require(scalar=scalar)
     change = _vector(grid, [dt * g * coefficient for g in gravity])
     force_kernels(grid.loops, grid.placement).add_buoyancy(velocity, scalar, grid.n, change)
 
 
 def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -> None:
     """Add dt · acceleration, in m/s², to every value; walls must be filled afterwards."""
-    grid.require_runtime()
+    grid.require(grid.dim, velocity=velocity)
     force_kernels(grid.loops, grid.placement).accelerate(
         velocity, grid.n, _vector(grid, [dt * a for a in acceleration])
     )
@@ -223,8 +224,9 @@ def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float
         dt: Seconds.
         scratch: Arrays to work in: two of ``dim`` components, for vorticity and force, and one scalar.
     """
-    grid.require_runtime()
     vorticity, force, magnitude = scratch
+    grid.require(grid.dim, velocity=velocity, vorticity=vorticity, force=force)
+    grid.require(magnitude=magnitude)
     wraps = any(walls.periodic) and not grid.collocated
     kernels = confinement_kernels(grid.costly_loops, grid.placement, wraps)
     kernels.compute_vorticity(velocity, vorticity, magnitude, grid.n)

@@ -669,17 +669,21 @@ class Solids:
 
     def enforce(self, velocity) -> None:
         """Give every closed face the velocity of its solid."""
+        self.grid.require(self.grid.dim, velocity=velocity)
         self._kernels.enforce(velocity, *self.arguments())
 
     def extend_velocity(self, velocity) -> None:
         """Continue the velocity of the fluid into solids that let it slip, for traces that pass close by."""
+        self.grid.require(self.grid.dim, velocity=velocity)
         if self.slips:
             self._kernels.extend_velocity(velocity, *self.arguments()[:-2])
 
     def extend_scalar(self, array, offset: int = 0) -> None:
         """Continue a scalar one cell into the solids, so that nothing is lost to them by interpolation."""
+        self.grid.require(None, offset, array=array)
         self._kernels.extend_scalar(array, self.fluid, self.grid.n, offset)
 
     def clear_scalar(self, array, offset: int = 0) -> None:
         """Set a scalar to 0 inside the solids."""
+        self.grid.require(None, offset, array=array)
         self._kernels.clear_scalar(array, self.fluid, self.grid.n, offset)

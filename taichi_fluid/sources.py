@@ -190,7 +190,7 @@ class Emitter:
 
     def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
         """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""
-        self.grid.require_runtime()
+        self.grid.require(None, offset, array=array)
         drift = [time * MOTTLE_SPEED * (1.0 - 0.37 * axis) for axis in range(self.grid.dim)]
         phase = float_vector(self.grid.dim)(*drift)
         self._kernels.add_rate(
@@ -199,7 +199,7 @@ class Emitter:
 
     def paint(self, array, amount: float, offset: int = 0) -> None:
         """Raise each cell to at least ``amount`` times its covered fraction; to do it twice is to do it once."""
-        self.grid.require_runtime()
+        self.grid.require(None, offset, array=array)
         self._kernels.raise_to(array, *self._where, offset, amount, *self._shape)
 
     def push(self, velocity, change: Sequence[float]) -> None:
@@ -217,7 +217,7 @@ class Emitter:
 
     def drive(self, velocity, target: Sequence[float]) -> None:
         """Set the velocity to ``target``, m/s, where the shape covers the place of a component; in part where in part."""
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         self._kernels.drive(velocity, *self._where, float_vector(self.grid.dim)(*target), *self._shape)
 
 
@@ -228,11 +228,11 @@ def dab_over_stroke(a: Sequence[float], b: Sequence[float], radius: float) -> fl
 
 def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     """Let a scalar fade: multiply by exp(-rate · dt). ``rate`` in 1/s."""
-    grid.require_runtime()
+    grid.require(None, offset, array=array)
     decay_kernels(grid.loops).decay(array, grid.n, offset, math.exp(-rate * dt))
 
 
 def fade(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     """Take rate · dt off the size of every value, down to 0. ``rate`` in the unit of the values over s."""
-    grid.require_runtime()
+    grid.require(None, offset, array=array)
     decay_kernels(grid.loops).fade(array, grid.n, offset, rate * dt)

@@ -208,3 +208,23 @@ def test_a_scalar_and_a_component_share_one_solver(dim):
     for found, expected in zip(arrays.faces(velocity), diffused_velocity(faces, 0.3, 1.0, "no-slip"), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert SCALAR == -1
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, "1"])
+def test_impossible_numbers_are_refused_and_change_nothing(bad):
+    arrays, diffusion = solver((4, 3), 1.0)
+    array = arrays.scalar(random_scalar((4, 3)))
+    before = array.to_numpy()
+    with pytest.raises(ValueError, match=f"diffusivity is {bad!r}; it must be a number of m²/s, 0 or more"):
+        diffusion.diffuse(array, bad, 1.0)
+    with pytest.raises(ValueError, match=f"dt is {bad!r}; it must be a number of seconds, 0 or more"):
+        diffusion.diffuse(array, 1.0, bad)
+    np.testing.assert_array_equal(array.to_numpy(), before)
+
+
+def test_values_of_any_size_diffuse_alike():
+    """Squares of 1e-25 are 0 in f32 and of 1e25 infinite: nothing diffused, and it was said to have converged."""
+    values = random_scalar((4, 3))
+    plain = diffused(values, 0.5, 1.0)
+    for power in (-80, 80):
+        np.testing.assert_array_equal(diffused(np.ldexp(values, power), 0.5, 1.0), np.ldexp(plain, power))

@@ -1,5 +1,7 @@
 """Where cells and faces lie, what is refused, and what happens without Taichi or after it was started again."""
 
+import importlib
+import inspect
 import math
 import subprocess
 import sys
@@ -9,7 +11,29 @@ import numpy as np
 import pytest
 from reference import SHAPES, face_shape
 
-from taichi_fluid.grid import MAX_ARRAY_BYTES, Grid
+from taichi_fluid._ti import ti
+from taichi_fluid.advection import Advection, Scheme, Trace
+from taichi_fluid.boundary import Walls
+from taichi_fluid.combustion import Flame, radiate
+from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.diffusion import Diffusion
+from taichi_fluid.forces import accelerate, add_buoyancy, add_confinement
+from taichi_fluid.grid import MAX_ARRAY_BYTES, Grid, Scratch
+from taichi_fluid.pressure.poisson import Sides
+from taichi_fluid.pressure.projection import Projection
+from taichi_fluid.pressure.solver import EllipticSolver
+from taichi_fluid.render.arrows import render_arrows
+from taichi_fluid.render.camera import orbit_view
+from taichi_fluid.render.image import Image
+from taichi_fluid.render.optics import Optics
+from taichi_fluid.render.ranges import Ranges, plane_of
+from taichi_fluid.render.sheets import render_sheets
+from taichi_fluid.render.slices import render_slice
+from taichi_fluid.render.tracers import Tracers
+from taichi_fluid.render.volume import render_slab, render_volume
+from taichi_fluid.scene import Camera, Look
+from taichi_fluid.solids import Solid, Solids
+from taichi_fluid.sources import Emitter, decay, fade
 
 ROOT = Path(__file__).parent.parent
 
@@ -113,6 +137,165 @@ def test_values_of_another_shape_are_refused(dim):
         grid.from_numpy(grid.array(), np.zeros((3,) * dim))
     with pytest.raises(ValueError, match="component 0"):
         grid.face_velocity_from_numpy(grid.velocity(), [np.zeros(grid.shape)] * dim)
+
+
+# Arrays of another length, whose end a kernel would read and write beyond
+
+
+def doors(dim):
+    """Every public function that takes arrays, with arguments that fit; a new array for each."""
+    grid = Grid((4, 3, 2)[:dim], 0.5)
+    walls, scratch = Walls(grid, [("free-slip", "free-slip")] * dim), Scratch(grid)
+    solids = Solids(grid, walls, [Solid("sphere", (1.0,) * dim, radius=0.4, slip=True)])
+    solver, sides = EllipticSolver(grid, "cg"), Sides.closed(dim)
+    solver.setup((1,) * dim, sides)
+    advection = Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, Trace.EULER)
+    projection, diffusion, flame = Projection(grid, walls, scratch, "cg"), Diffusion(grid, walls), Flame(grid)
+    emitter, diagnostics = Emitter(grid, "sphere", (1.0,) * dim, (0.0,) * dim, 0.4), Diagnostics(grid)
+    look, image, plane = Look(), Image(32, 32), plane_of(grid, dim - 1, 0.5)
+    tracers, ranges = Tracers(grid, walls, None, 3), Ranges(grid, None)
+    view = orbit_view(Camera(), grid.size, 1.0) if dim == 3 else None
+    shown = {"image": image, "background": ((0.0,) * 3,) * 2, "exposure": 1.0}
+    gravity = (0.0,) * dim
+    s, v = (lambda: grid.array()), (lambda: grid.array(dim))
+    step = {"rate": 1.0, "dt": 0.1}
+    found = [
+        (grid.to_numpy, {"array": s()}),
+        (grid.to_numpy_padded, {"array": s()}),
+        (grid.from_numpy, {"array": s(), "values": np.zeros(grid.shape)}),
+        (grid.face_velocity_to_numpy, {"velocity": v()}),
+        (grid.face_velocity_from_numpy, {"velocity": v(), "values": []}),
+        (walls.fill, {"array": s()}),
+        (walls.fill_velocity, {"velocity": v()}),
+        (walls.slow_inflow, {"velocity": v(), "dt": 0.1}),
+        (solids.enforce, {"velocity": v()}),
+        (solids.extend_velocity, {"velocity": v()}),
+        (solids.extend_scalar, {"array": s()}),
+        (solids.clear_scalar, {"array": s()}),
+        (solver.setup, {"first": (1,) * dim, "sides": sides, "mask": s(), "held": s()}),
+        (solver.mark, {"first": (1,) * dim, "sides": sides, "mask": s()}),
+        (solver.setup_open, {"open": v(), "sides": sides}),
+        (solver.precondition, {"r": s(), "out": s()}),
+        (solver.solve, {"rhs": s(), "out": s()}),
+        (solver.sweep, {"rhs": s(), "out": s(), "sweeps": 1}),
+        (projection.compute_rhs, {"velocity": v(), "rhs": s(), "expansion": s(), "dt": 1.0, "rho": 1.0}),
+        (projection.subtract_gradient, {"velocity": v(), "pressure": s(), "scale": 1.0}),
+        (projection.project, {"velocity": v(), "pressure": s(), "expansion": s(), "dt": 1.0, "rho": 1.0, "tolerance": 1e-4}),
+        (advection.trace_paths, {"velocity": v(), "departure": v(), "dt": 0.1}),
+        (advection.carry, {"current": s(), "out": s()}),
+        (advection.carry_velocity, {"velocity": v(), "out": v(), "dt": 0.1}),
+        (diffusion.diffuse, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
+        (diffusion.diffuse_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1}),
+        (add_buoyancy, {"grid": grid, "velocity": v(), "scalar": s(), "gravity": gravity, "coefficient": 1.0, "dt": 0.1}),
+        (accelerate, {"grid": grid, "velocity": v(), "acceleration": gravity, "dt": 0.1}),
+        (add_confinement, {"grid": grid, "walls": walls, "velocity": v(), "length": 0.1, "dt": 0.1, "scratch": (v(), v(), s())}),
+        (emitter.add, {"array": s(), **step}),
+        (emitter.paint, {"array": s(), "amount": 1.0}),
+        (emitter.drive, {"velocity": v(), "target": gravity}),
+        (decay, {"grid": grid, "array": s(), **step}),
+        (fade, {"grid": grid, "array": s(), **step}),
+        (flame.burn, {"fuel": s(), "temperature": s(), "smoke": s(), "dt": 0.1, "burn_rate": 1.0}),
+        (flame.dilute, {"array": s(), "dt": 0.1}),
+        (radiate, {"grid": grid, "temperature": s(), **step}),
+        (diagnostics.largest_magnitude, {"array": s()}),
+        (diagnostics.integral, {"array": s()}),
+        (diagnostics.kinetic_energy, {"velocity": v()}),
+        (diagnostics.divergence, {"velocity": v(), "expansion": s()}),
+        (diagnostics.compute_speed, {"velocity": v(), "out": s()}),
+        (diagnostics.compute_divergence, {"velocity": v(), "out": s()}),
+        (diagnostics.compute_vorticity, {"velocity": v(), "out": s()}),
+        (Optics(grid).compute, {"look": look, "direction": gravity, "smoke": s(), "dye": grid.array(3), "temperature": s(), "distance": s()}),
+        (render_slice, {"grid": grid, "values": s(), "image": image, "table": None, "limits": (0.0, 1.0), "plane": plane, "distance": s()}),
+        (render_arrows, {"grid": grid, "velocity": v(), "image": image, "plane": plane, "arrows": 4, "speed": 1.0, "distance": s()}),
+        (ranges.limits, {"values": s(), "plane": plane}),
+        (ranges.fastest, {"velocity": v(), "plane": plane}),
+        (tracers.advance, {"velocity": v(), "time": 0.1, "life": 1.0, "fastest": 1.0}),
+    ]  # fmt: skip
+    if dim == 2:
+        return [*found, (render_slab, {"grid": grid, "extinction": s(), "glow": grid.array(3), **shown})]
+    volume = {"grid": grid, "extinction": s(), "glow": grid.array(3), "view": view, **shown}
+    return [*found, (render_volume, {**volume, "bricks": None}), (render_sheets, {**volume, "sheets": 2})]
+
+
+DOORS = (
+    "advection", "boundary", "combustion", "diagnostics", "diffusion", "forces", "grid", "pressure.projection",
+    "pressure.solver", "render.arrows", "render.optics", "render.ranges", "render.sheets", "render.slices",
+    "render.tracers", "render.volume", "solids", "sources",
+)  # fmt: skip
+"""Modules whose public functions are doors: what they take without saying of what type is an array."""
+
+NO_DOORS = {
+    "Grid.require.arrays", "Smoothed.update.key", "Tracers.draw.table", "add_confinement.scratch", "given.arrays",
+    "render_sheets.background", "render_slab.background", "render_slice.table", "render_volume.background",
+    "surface_arguments.n", "surface_arguments.nothing",
+}  # fmt: skip
+"""What is no array over the grid, or is tried by itself."""
+
+
+def functions_of(module):
+    """Public functions and methods that are defined in a module, but for those that run on the device."""
+    for name, value in vars(module).items():
+        if getattr(value, "__module__", None) != module.__name__ or name.startswith("_"):
+            continue
+        if inspect.isclass(value):
+            yield from (method for key, method in vars(value).items() if inspect.isfunction(method) and key[0] != "_")
+        elif inspect.isfunction(value) and not hasattr(value, "_is_taichi_function"):
+            yield value
+
+
+def test_every_door_is_in_the_list(dim):
+    listed = {
+        f"{call.__qualname__}.{name}"
+        for call, arguments in doors(dim)
+        for name, value in arguments.items()
+        if isinstance(value, ti.Ndarray)
+    }
+    other = ("render_slab",) if dim == 3 else ("render_volume", "render_sheets")
+    for module in DOORS:
+        for function in functions_of(importlib.import_module(f"taichi_fluid.{module}")):
+            for name, parameter in inspect.signature(function).parameters.items():
+                array = parameter.annotation is inspect.Parameter.empty and name != "self"
+                if array and function.__qualname__ not in other:
+                    name = f"{function.__qualname__}.{name}"
+                    assert (name in listed) != (name in NO_DOORS), name
+
+
+def test_an_array_that_is_not_of_the_grid_is_refused_at_every_door(dim):
+    for call, arguments in doors(dim):
+        arrays = {name: value for name, value in arguments.items() if isinstance(value, ti.Ndarray)}
+        assert arrays or "scratch" in arguments, call
+        for name, array in arrays.items():
+            (length,) = array.shape
+            wrong = [ti.ndarray(ti.f32, n) for n in (1, length - 1, length + 1)]
+            wrong += [ti.ndarray(ti.i32, length), ti.ndarray(ti.f32, (length, 1)), ti.Vector.ndarray(2, ti.f32, length)]
+            wrong += [np.zeros(length, np.float32), "array", 0.0]
+            if inspect.signature(call).parameters[name].default is not None and name != "smoke":
+                wrong.append(None)  # may be left out nowhere else
+            for bad in wrong:
+                with pytest.raises(ValueError, match=f"^{name} (is|has) [^\n]*$"):
+                    call(**{**arguments, name: bad})
+    _, confinement = next(door for door in doors(dim) if door[0] is add_confinement)
+    for place, name in enumerate(("vorticity", "force", "magnitude")):
+        scratch = list(confinement["scratch"])
+        scratch[place] = ti.ndarray(ti.f32, 5)
+        with pytest.raises(ValueError, match=f"^{name} has 5 values"):
+            add_confinement(**{**confinement, "scratch": scratch})
+
+
+def test_an_offset_beyond_the_array_is_refused_at_every_door(dim):
+    names = []
+    for call, arguments in doors(dim):
+        if "offset" not in inspect.signature(call).parameters:
+            continue
+        names.append(call.__qualname__)
+        (length,) = next(value for value in arguments.values() if isinstance(value, ti.Ndarray)).shape
+        for bad in (-length, 1, length - 1, length, 0.5):
+            with pytest.raises(ValueError, match=f"^offset is {bad}; the components of .* begin at 0$"):
+                call(**arguments, offset=bad)
+    assert len(names) >= 9
+
+
+# Taichi not running, or started again
 
 
 def run_python(code: str) -> subprocess.CompletedProcess:

@@ -669,10 +669,10 @@ def test_a_tolerance_that_is_none_is_refused(bad):
     grid, walls, _ = closed_box((4, 3))
     solver = EllipticSolver(grid, "cg")
     solver.setup((1, 1), walls.pressure_sides())
-    with pytest.raises(ValueError, match="tolerance is .*; it must be a number from 0 to 1"):
+    with pytest.raises(ValueError, match=r"tolerance is .*; it must be a number from 0 to 1"):
         solver.solve(grid.array(), grid.array(), tolerance=bad)
     projection = Projection(grid, walls, Scratch(grid), "cg")
-    with pytest.raises(ValueError, match="tolerance is .*; it must be a number from 0 to 1"):
+    with pytest.raises(ValueError, match=r"tolerance is .*; it must be a number from 0 to 1"):
         projection.project(grid.velocity(), grid.array(), dt=1.0, rho=1.0, tolerance=bad)
 
 

@@ -238,6 +238,7 @@ class Projection:
             ValueError: for numbers that are none or beyond f32, and arrays that are not of the grid; the velocity is
                 as it was.
         """
+        self.grid.require(pressure=pressure)
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:
             result = self.solver.sweep(self._rhs, pressure, sweeps)

@@ -4,7 +4,7 @@ Every pixel belongs to one tile and no arrow is longer than its tile: a pixel ha
 """
 
 from .._ti import ti
-from ..grid import Grid
+from ..grid import Grid, given
 from ..kernels import Array, float_vector, kernel_family
 from ..operators.interpolation import inside_box
 from .image import Image, write_pixel
@@ -129,7 +129,8 @@ def render_arrows(
         speed: That of the longest arrow, m/s.
         distance: To the nearest solid at the lower corners of the cells, m; solids hide arrows.
     """
-    grid.require_runtime()
+    grid.require(**given(distance=distance))
+    grid.require(grid.dim, velocity=velocity)
     if not speed > SLOWEST * max(grid.size):
         return
     axes = plane.horizontal, plane.vertical

@@ -11,7 +11,7 @@ none is the background shows.
 from collections.abc import Sequence
 
 from .._ti import ti
-from ..grid import Grid
+from ..grid import Grid, given
 from ..kernels import Array, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
@@ -208,7 +208,8 @@ class Optics:
             brightness: Factor of the light on smoke and dye.
             flat: Show smoke in its own colour, without light and shade. Only solids are lit then.
         """
-        self.grid.require_runtime()
+        self.grid.require(**given(smoke=smoke, temperature=temperature, distance=distance))
+        self.grid.require(3, **given(dye=dye))
         strength, incandescence = opacity * look.extinction, opacity * look.incandescence
         glows = temperature is not None and incandescence > 0
         kernels = optics_kernels(self.grid.costly_loops, smoke is not None, dye is not None, glows)

@@ -139,7 +139,7 @@ class Ranges:
 
     def limits(self, values, plane: Plane) -> tuple[float, float]:
         """Smallest and largest finite value of a scalar on a plane; 0 and 0 if there is none."""
-        self.grid.require_runtime()
+        self.grid.require(values=values)
         layer, above = 0, 0
         if self.grid.dim == 3:
             last = self.grid.shape[plane.axis]
@@ -153,7 +153,7 @@ class Ranges:
 
     def fastest(self, velocity, plane: Plane) -> float:
         """Largest speed along a plane at the centres of its cells, m/s."""
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         dim = self.grid.dim
         layer = min(max(round(plane.place), 1), self.grid.shape[plane.axis]) if dim == 3 else 0
         weights = [float(axis in (plane.horizontal, plane.vertical)) for axis in range(dim)]

@@ -91,7 +91,8 @@ def render_sheets(
 
     Each is as opaque as the layer that it stands for, so their number changes how it looks, not how dense it is.
     """
-    grid.require_runtime()
+    grid.require(extinction=extinction)
+    grid.require(3, glow=glow)
     point, colour = float_vector(3), float_vector(3)
     along = max(range(3), key=lambda axis: abs(view.forward[axis]))
     sheet_kernels(grid.loops, surfaces is not None).blend_sheets(

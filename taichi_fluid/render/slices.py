@@ -1,7 +1,7 @@
 """Slices: a quantity on a plane, in colours."""
 
 from .._ti import ti
-from ..grid import Grid
+from ..grid import Grid, given
 from ..kernels import Array, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from .colour_maps import mapped_colour
@@ -88,7 +88,7 @@ def render_slice(
         distance: To the nearest solid at the lower corners of the cells, m; solids are drawn in grey.
         shade: Brightness of the colours, from 0 to 1.
     """
-    grid.require_runtime()
+    grid.require(values=values, **given(distance=distance))
     span = limits[1] - limits[0]
     solid = image.nothing[0] if distance is None else distance
     slice_kernels(grid.loops, distance is not None).colour_slice(

@@ -353,7 +353,7 @@ class Tracers:
             life: How long a tracer lives, s.
             fastest: No fluid enters the box at a higher speed, m/s.
         """
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         if self.time is not None and time < self.time:
             self.restart()
         dt = 0.0 if self.time is None else time - self.time

@@ -186,7 +186,8 @@ def render_volume(
         exposure: Brightness.
         surfaces: Solids to draw.
     """
-    grid.require_runtime()
+    grid.require(extinction=extinction)
+    grid.require(3, glow=glow)
     point, colour = float_vector(3), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).march(
         image.array, extinction, glow, bricks.occupied, bricks.grid.n,
@@ -200,7 +201,8 @@ def render_slab(
     grid: Grid, extinction, glow, image: Image, background, exposure: float, surfaces: Surfaces | None = None
 ) -> None:
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
-    grid.require_runtime()
+    grid.require(extinction=extinction)
+    grid.require(3, glow=glow)
     corner, cells_per_pixel = fit_plane(grid.shape, image)
     point, colour = float_vector(2), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).slab(
