@@ -148,7 +148,7 @@ def main() -> None:
     partials, one = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
     small = Grid((16, 16, 16), 1.0)
     small_a, small_out = small.array(), small.array()
-    recorder = GraphRecorder(3)
+    recorder = GraphRecorder()
     for _ in range(20):
         recorder.launch(stencil_ours, small_a, small_out, small.n)
     replay = recorder.finish()

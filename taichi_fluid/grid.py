@@ -100,12 +100,12 @@ class Grid:
         """Where the velocity component ``axis`` lies: on lower faces along the axis returned; -1, at centres."""
         return -1 if self.collocated else axis
 
-    @property
+    @functools.cached_property
     def loops(self) -> kernels.LoopShape:
         """The loop shape that suits this grid on the arch that is running."""
         return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.SERIAL_CELLS)
 
-    @property
+    @functools.cached_property
     def costly_loops(self) -> kernels.LoopShape:
         """The loop shape for bodies that take long at each cell, which are worth sharing out sooner."""
         return kernels.loop_shape(self.dim, serial=math.prod(self.shape) < kernels.COSTLY_SERIAL_CELLS)

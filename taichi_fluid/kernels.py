@@ -65,11 +65,19 @@ PARTIALS = CELL_PARTIALS + CELL_FOLDS
 
 
 class LoopShape(NamedTuple):
-    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family."""
+    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family.
+
+    Attributes:
+        dim: Number of axes.
+        rows: Whether they go over rows, as on a CPU, and not over cells.
+        serial: Whether they are not worth waking threads for.
+        threads: Among how many threads rows are shared out.
+    """
 
     dim: int
     rows: bool
     serial: bool = False
+    threads: int = 1
 
 
 def arch():
@@ -86,7 +94,7 @@ def arch():
 def loop_shape(dim: int, serial: bool = False) -> LoopShape:
     """The loop shape for the arch that is running; ``serial`` (small grids) means something on a CPU only."""
     rows = arch() in CPU_ARCHS
-    return LoopShape(dim, rows, serial and rows)
+    return LoopShape(dim, rows, serial and rows, max(impl.current_cfg().cpu_max_num_threads, 1) if rows else 1)
 
 
 def compiled_kernels() -> int:
@@ -284,15 +292,6 @@ def largest(a, b):
     return ti.max(a, b)
 
 
-def _tasks() -> int:
-    """Shares of a parallel loop on the CPU that is running."""
-    return min(TASKS_PER_THREAD * _threads(), MOST_TASKS)
-
-
-def _threads() -> int:
-    return max(impl.current_cfg().cpu_max_num_threads, 1)
-
-
 @functools.cache
 def loops(shape: LoopShape) -> SimpleNamespace:
     """The loops for one loop shape, as ``ti.func`` to be called at the top level of a kernel.
@@ -307,10 +306,10 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         ``reduce_to(out, place, n, partials, start, combine, body, args)``, which is both,
         ``in_turn(n, passes, total)`` and ``total_of(n, partials)``.
     """
-    dim, rows, serial = shape
+    dim, rows, serial, threads = shape
     last = dim - 1
-    tasks = _tasks() if rows else 1
-    pipes = min(_threads(), MOST_TASKS) if rows else 1
+    # Shares of a parallel loop.
+    tasks, pipes = min(TASKS_PER_THREAD * threads, MOST_TASKS), min(threads, MOST_TASKS)
     # Then they take less time than it does to wake the thread pool.
     few_seams = pipes <= 2 or dim == 2
 
@@ -824,9 +823,8 @@ class GraphRecorder:
     so a recording is written as ordinary calls: ``recorder.launch(kernel, array, shape, 1.0)``.
     """
 
-    def __init__(self, dim: int):
+    def __init__(self):
         self._builder = ti.graph.GraphBuilder()
-        self._vector = int_vector(dim)
         self._values = {}
         self._symbols = {}
         self._launches = []
@@ -837,16 +835,24 @@ class GraphRecorder:
             name = f"a{len(self._symbols)}"
             if isinstance(value, ti.Ndarray):
                 symbol = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, name, value.dtype, ndim=1)
-            elif isinstance(value, ti.Matrix):
-                symbol = ti.graph.Arg(ti.graph.ArgKind.MATRIX, name, self._vector)
-            else:
+            elif isinstance(value, ti.Matrix) and value.ndim == 1:
+                entries = np.asarray(value.entries)
+                vector = (float_vector if entries.dtype.kind == "f" else int_vector)(entries.size)
+                symbol = ti.graph.Arg(ti.graph.ArgKind.MATRIX, name, vector)
+            elif isinstance(value, (int, float)):
                 symbol = ti.graph.Arg(ti.graph.ArgKind.SCALAR, name, ti.i32 if isinstance(value, int) else ti.f32)
+            else:
+                raise ValueError(f"a launch cannot be recorded with {value!r}; it takes arrays, vectors and numbers")
             self._symbols[key] = symbol
             self._values[name] = value
         return self._symbols[key]
 
     def launch(self, kernel, *args) -> None:
-        """Record one launch of ``kernel``. Arrays must be distinct: Taichi miscompiles an aliased pair in silence."""
+        """Record one launch of ``kernel``. Arrays must be distinct: Taichi miscompiles an aliased pair in silence.
+
+        Raises:
+            ValueError: for an array that is given twice, or what is no array, vector, ``int`` or ``float``.
+        """
         arrays = [id(value) for value in args if isinstance(value, ti.Ndarray)]
         if len(set(arrays)) != len(arrays):
             raise ValueError("the same array was given twice to one kernel")

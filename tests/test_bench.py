@@ -137,7 +137,7 @@ def test_a_recording_counts_every_launch_in_it(dim):
     grid = Grid((6,) * dim, 0.1)
     a, b = grid.array(), grid.array()
     copy = measure.copy_kernels(grid.loops).copy
-    recorder = GraphRecorder(dim)
+    recorder = GraphRecorder()
     for _ in range(3):
         recorder.launch(copy, a, b, grid.n)
     replay = recorder.finish()

@@ -10,6 +10,7 @@ from reference import SHAPES
 
 from taichi_fluid import kernels
 from taichi_fluid._ti import ti
+from taichi_fluid.forces import force_kernels
 from taichi_fluid.grid import Grid
 from taichi_fluid.kernels import (
     BLACK,
@@ -32,7 +33,7 @@ ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 def loop_shapes(dim):
     """Those that run on this arch; a CPU runs the loops of a GPU too."""
     flat = [LoopShape(dim, rows=False)]
-    return [LoopShape(dim, rows=True), LoopShape(dim, rows=True, serial=True), *flat] if on_cpu() else flat
+    return [kernels.loop_shape(dim), kernels.loop_shape(dim, serial=True), *flat] if on_cpu() else flat
 
 
 def on_cpu():
@@ -288,6 +289,29 @@ def test_loop_shape_follows_the_arch_and_the_size(dim):
     assert not large.loops.serial
 
 
+def test_rows_are_shared_among_the_threads_of_this_start():
+    """Not among those of the first one: kernels are built anew after a start with another number."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from taichi_fluid import kernels\n"
+            "from taichi_fluid._ti import ti\n"
+            "from taichi_fluid.grid import Grid\n"
+            "from taichi_fluid.pressure.poisson import setup_kernels\n"
+            "found = []\n"
+            "for threads in (1, 3, 1):\n"
+            "    ti.init(arch=ti.cpu, log_level=ti.ERROR, cpu_max_num_threads=threads)\n"
+            "    shape = Grid((64, 64, 64), 1.0).loops\n"
+            "    found.append((kernels.loops(shape), setup_kernels(shape, False)))\n"
+            "first, other, again = found\n"
+            "print([one is two for one, two in zip(first, other)], [one is two for one, two in zip(first, again)])\n",
+        ],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "[False, False] [True, True]" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_family_builds_its_kernels_once(dim):
     assert marking_kernels(Grid((4,) * dim, 1.0).loops) is marking_kernels(Grid((5,) * dim, 0.5).loops)
 
@@ -317,7 +341,7 @@ def test_a_graph_replays_what_was_recorded_on_the_arrays_as_they_are(dim):
     a, b, c = (grid.array() for _ in range(3))
     values = np.random.default_rng(2).random(grid.shape).astype(np.float32)
     grid.from_numpy(a, values)
-    recorder = GraphRecorder(dim)
+    recorder = GraphRecorder()
     recorder.launch(family.scale, a, b, grid.n, 2.0)
     recorder.launch(family.scale, b, c, grid.n, 0.25)
     replay = recorder.finish()
@@ -329,11 +353,30 @@ def test_a_graph_replays_what_was_recorded_on_the_arrays_as_they_are(dim):
     np.testing.assert_array_equal(grid.to_numpy(c), -values / 2)
 
 
+@pytest.mark.vulkan_too
+def test_a_graph_takes_vectors_of_both_kinds(dim):
+    """Numbers of a vector were cut down to integers."""
+    grid = Grid(SHAPES[dim][0], 1.0)
+    velocity, change = grid.velocity(), (0.5, -1.25, 3.0)[:dim]
+    recorder, accelerate = GraphRecorder(), force_kernels(grid.loops, grid.placement).accelerate
+    recorder.launch(accelerate, velocity, grid.n, kernels.float_vector(dim)(*change))
+    recorder.finish()()
+    found = grid.to_numpy(velocity)
+    np.testing.assert_array_equal(found, np.broadcast_to(np.reshape(change, (dim, *(1,) * dim)), found.shape))
+
+
+@pytest.mark.parametrize("wrong", [None, "1", np.zeros(3, np.float32), np.float32(1.0), ti.Matrix([[1, 2], [3, 4]])])
+def test_a_graph_refuses_what_it_cannot_keep(wrong):
+    grid = Grid((4, 3), 1.0)
+    with pytest.raises(ValueError, match="a launch cannot be recorded with"):
+        GraphRecorder().launch(marking_kernels(grid.loops).scale, grid.array(), grid.array(), grid.n, wrong)
+
+
 def test_a_graph_refuses_one_array_in_two_places(dim):
     grid = Grid(SHAPES[dim][0], 1.0)
     array = grid.array()
     with pytest.raises(ValueError, match="same array"):
-        GraphRecorder(dim).launch(marking_kernels(grid.loops).scale, array, array, grid.n, 1.0)
+        GraphRecorder().launch(marking_kernels(grid.loops).scale, array, array, grid.n, 1.0)
 
 
 # Launches.

@@ -495,7 +495,7 @@ class EllipticSolver:
     def _recorded(self, out):
         """The launch graph of one iteration on ``out``; recorded at its first use."""
         if id(out) not in self._replay:
-            recorder = GraphRecorder(self.grid.dim)
+            recorder = GraphRecorder()
             launch, level = recorder.launch, self.level
             summed = self.multigrid is not None and self.multigrid.sums and not self._several
             self._record_correction(launch, self._r, self._z, self._partials if summed else None)
@@ -516,7 +516,7 @@ class EllipticSolver:
     def precondition(self, r, out) -> None:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
         self.grid.require(r=r, out=out)
-        recorder = GraphRecorder(self.grid.dim)
+        recorder = GraphRecorder()
         self._record_correction(recorder.launch, r, out)
         recorder.finish()()
 
