@@ -61,6 +61,9 @@ Colour = Annotated[
 SideKind = Literal["free-slip", "no-slip", "moving-wall", "inflow", "open", "periodic"]
 Turn = Annotated[float, Field(ge=-1e4, le=1e4)]
 
+CARRIED = {"smoke": 1, "temperature": 1, "dye": 3, "fuel": 1}
+"""What a scene may bring in for the flow to carry, with the number of components."""
+
 
 class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
@@ -582,8 +585,7 @@ class Scene(_Config):
     def quantities(self) -> tuple[str, ...]:
         """What ``look.quantity`` may be: all but what nothing brings into this scene."""
         every = get_args(Look.model_fields["quantity"].annotation)
-        carriable = ("smoke", "temperature", "dye", "fuel")
-        return tuple(name for name in every if name in self.carried or name not in carriable)
+        return tuple(name for name in every if name in self.carried or name not in CARRIED)
 
     @model_validator(mode="after")
     def _check(self):

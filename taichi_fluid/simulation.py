@@ -197,6 +197,8 @@ class Simulation(Flow):
     def reset(self) -> None:
         """Back to time 0, to what a new Simulation of the present scene would be; ``stages`` stay as they are.
 
+        So do quantities of one's own, with nothing in them.
+
         It may be called in the middle of a step that ``stepping`` makes, or after something has become NaN: drop that
         step, and begin another.
         """
@@ -208,7 +210,7 @@ class Simulation(Flow):
         self._start()
 
     def clear(self) -> None:
-        """Take away all smoke, dye, heat and fuel; the flow goes on. Solids and time stay as they are."""
+        """Take away all that is carried; the flow goes on. Solids and time stay as they are."""
         self.grid.require_runtime()
         for quantity in self.state.carried.values():
             quantity.clear()
@@ -503,11 +505,12 @@ class Simulation(Flow):
     def _diffuse_scalars(self, dt: float) -> Iterator[None]:
         fluid = self._scene.fluid
         rates = dict.fromkeys(("smoke", "dye", "fuel"), fluid.smoke_diffusion) | {"temperature": fluid.heat_diffusion}
-        if not any(rates[name] for name in self.state.carried):
+        if not any(rates.get(name) for name in self.state.carried):
             return
         diffusion = self._make_diffusion()
         for quantity, offset in list(self._scalars()):
-            result = diffusion.diffuse(quantity.current, rates[quantity.name], dt, SCALAR, offset, quantity.name)
+            rate = rates.get(quantity.name, 0.0)
+            result = diffusion.diffuse(quantity.current, rate, dt, SCALAR, offset, quantity.name)
             if result:
                 self._diffusion_results.append(result)
                 yield

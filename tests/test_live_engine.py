@@ -8,6 +8,7 @@ import pytest
 from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
 
 from taichi_fluid.grid import Grid
+from taichi_fluid.resampling import resample
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.sources import Emitter
 
@@ -241,6 +242,82 @@ def test_a_quantity_without_a_source_moves_on_and_fades(dim):
     simulation.scene = simulation.scene.with_values({"sources": []})
     simulation.step()
     assert simulation.to_numpy("temperature").any() and simulation.to_numpy("smoke").any()
+
+
+# Quantities of one's own
+
+
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_a_quantity_of_ones_own_is_carried_like_smoke_that_nothing_adds_to(grid):
+    """Bit for bit, each component; past what fades and diffuses the others."""
+    changes = {"sources.0.smoke": 0.0, "sources.0.dye": [1.0] * 3, "sources.0.velocity": [1.0, 0.5]}
+    config = plume(2, 10, dt=0.03).with_values({"domain.grid": grid, **changes})
+    still = Simulation(config)
+    fading = Simulation(config.with_values({"fluid.smoke_diffusion": 1e-3, "fluid.heat_diffusion": 1e-3}))
+    for simulation in (still, fading):
+        simulation.state.add({"smoke": 1, "A": 2})
+        values = np.random.default_rng(1).random(simulation.grid.shape)
+        simulation.grid.from_numpy(simulation.state.carried["smoke"].current, values)
+        simulation.grid.from_numpy(simulation.state.carried["A"].current, np.stack([values, 2 * values]))
+        simulation.fill()
+        for _ in range(3):
+            simulation.step()
+        after = simulation.to_numpy("A")
+        assert np.abs(after[0] - values).max() > 0.01, "nothing moved"
+        np.testing.assert_array_equal(after[1], 2 * after[0])
+        if simulation is still:
+            np.testing.assert_array_equal(after[0], simulation.to_numpy("smoke"))
+        else:
+            # Diffusion takes off peaks, which advection by the same velocity left.
+            assert simulation.to_numpy("smoke").std() < 0.99 * after[0].std()
+
+
+def test_a_quantity_of_ones_own_outlives_what_a_flow_goes_through(dim):
+    """Other resolutions, taking all away, beginning again; and a NaN in it is named."""
+    simulation = Simulation(busy(dim, **{"solids": [], "fluid.smoke_fade": 0.1}))
+    simulation.state.add({"A": 2})
+    quantity = simulation.state.carried["A"]
+    quantity.current.fill(2.0)
+    simulation.step()
+    finer = Simulation(simulation.scene)
+    finer.state.add({"A": 2})
+    resample(simulation, finer)
+    np.testing.assert_allclose(finer.to_numpy("A"), simulation.to_numpy("A"), rtol=1e-6)  # rounding of weights
+    simulation.clear()
+    assert not simulation.to_numpy("A").any()
+    quantity = simulation.state.carried["A"]
+    quantity.current.fill(math.nan)
+    with pytest.raises(NotFinite, match="A is not finite after step 1"):
+        simulation.step()
+    simulation.reset()
+    assert simulation.to_numpy("A").shape == (2, *simulation.grid.shape)
+    assert not simulation.to_numpy("A").any()
+    simulation.step()
+
+
+@pytest.mark.parametrize(
+    ("carried", "named"),
+    [
+        ({"A": 0}, "components of A is 0; it must be a whole number, 1 or more"),
+        ({"A": 1.5}, "components of A is 1.5"),
+        ({"A": True}, "components of A is True"),
+        ({"A": 1, "velocity": 2}, "a quantity is called 'velocity'"),
+        ({"pressure": 1}, "a quantity is called 'pressure'"),
+        ({"fluid": 1}, "a quantity is called 'fluid'"),
+        ({"": 1}, "a quantity is called ''"),
+        ({3: 1}, "a quantity is called 3"),
+        ({"smoke": 3}, "components of smoke is 3; smoke has 1"),
+        ({"dye": 1}, "components of dye is 1; dye has 3"),
+        ({"own": 3}, "components of own is 3; own has 2"),
+    ],
+)
+def test_a_quantity_that_cannot_be_carried_is_refused_and_nothing_is_added(carried, named):
+    simulation = Simulation(plume(2, 8))
+    simulation.state.add({"own": 2})
+    before = list(simulation.state.carried)
+    with pytest.raises(ValueError, match=named):
+        simulation.state.add(carried)
+    assert list(simulation.state.carried) == before
 
 
 @pytest.mark.parametrize("parts", range(10))
