@@ -204,7 +204,7 @@ class Emitter:
 
     def push(self, velocity, change: Sequence[float]) -> None:
         """Add ``change`` to the velocity, m/s, where the shape covers the place of a component; in part where in part."""
-        self.grid.require_runtime()
+        self.grid.require(self.grid.dim, velocity=velocity)
         dim, rest = self.grid.dim, self._shape[1:]
         still = float_vector(dim)(*[0.0] * dim)
         for axis, amount in enumerate(change):

@@ -192,6 +192,7 @@ def doors(dim):
         (emitter.add, {"array": s(), **step}),
         (emitter.paint, {"array": s(), "amount": 1.0}),
         (emitter.drive, {"velocity": v(), "target": gravity}),
+        (emitter.push, {"velocity": v(), "change": gravity}),
         (decay, {"grid": grid, "array": s(), **step}),
         (fade, {"grid": grid, "array": s(), **step}),
         (flame.burn, {"fuel": s(), "temperature": s(), "smoke": s(), "dt": 0.1, "burn_rate": 1.0}),
