@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from taichi_fluid.io.files import OutputError
-from taichi_fluid.io.video import LiveVideo
+from taichi_fluid.io.video import LiveVideo, VideoWriter
 
 FPS = 30.0
 NEVER = 60.0
@@ -185,6 +185,34 @@ def test_it_appears_when_it_is_whole(tmp_path):
     assert not (tmp_path / "film.mp4").exists()
     in_time(video.close)
     assert os.listdir(tmp_path) == ["film.mp4"]
+
+
+@pytest.mark.parametrize("colour", [(255, 90, 13), (30, 200, 240), (128, 128, 128)])
+@pytest.mark.parametrize("live", [False, True], ids=["frame by frame", "live"])
+def test_a_player_that_believes_the_tags_shows_the_colours(tmp_path, live, colour):
+    """Decoded by hand, as ITU-T H.273 defines what the file says of itself."""
+    path, picture = tmp_path / "film.mp4", np.full((48, 64, 3), colour, np.uint8)
+    if live:
+        video = LiveVideo(path, 64, 48, FPS, Clock())
+        video.offer(picture)
+        in_time(video.close)
+    else:
+        writer = VideoWriter(path, 64, 48, FPS)
+        writer.write(picture)
+        writer.close()
+    with av.open(str(path)) as container:
+        said = container.streams.video[0].codec_context
+        # BT.709 primaries and matrix, the curve of sRGB, and 16 to 235.
+        assert (said.color_primaries, said.colorspace, said.color_trc, said.color_range) == (1, 1, 13, 1)
+        (frame,) = container.decode(video=0)
+        planes = [np.frombuffer(plane, np.uint8).reshape(plane.height, -1)[:, : plane.width] for plane in frame.planes]
+    y, blue, red = (float(np.median(plane)) for plane in planes)
+    y, blue, red = (y - 16) / 219, (blue - 128) / 224, (red - 128) / 224
+    kr, kb = 0.2126, 0.0722
+    r, b = y + 2 * (1 - kr) * red, y + 2 * (1 - kb) * blue
+    g = (y - kr * r - kb * b) / (1 - kr - kb)
+    # A step of a chroma plane is 1.6 to 2.1 levels of red or blue; half of one is rounding, the rest x264's loss.
+    np.testing.assert_allclose([255 * r, 255 * g, 255 * b], colour, atol=2)
 
 
 # What goes wrong

@@ -13,6 +13,9 @@ import numpy as np
 
 from .files import OutputError, set_usual_permissions
 
+BT709, SRGB_TRANSFER = 1, 13
+"""Numbers of ITU-T H.273: primaries and matrix of high definition and of sRGB, and the curve of sRGB (IEC 61966-2-1)."""
+
 
 class VideoWriter:
     """Writes H.264 in an MP4 under a temporary name; ``close`` finishes it and gives it its own.
@@ -53,12 +56,18 @@ class VideoWriter:
             ) from None
         stream.width, stream.height, stream.pix_fmt = self._width, self._height, "yuv420p"
         stream.options = {"crf": "18", "preset": preset}
+        # Players guess at what a file does not say, and many guess BT.709. The curve is what pictures are encoded with:
+        # tagged bt709, a player that manages colours (QuickTime) would show them lighter.
+        context = stream.codec_context
+        context.colorspace = context.color_primaries = BT709
+        context.color_trc, context.color_range = SRGB_TRANSFER, av.video.reformatter.ColorRange.MPEG
         self._stream = stream
 
     def write(self, picture: np.ndarray) -> None:
         """Append ``(height, width, 3)`` bytes, first row on top."""
         cropped = np.ascontiguousarray(picture[: self._height, : self._width])
         frame = self._av.VideoFrame.from_ndarray(cropped, format="rgb24")
+        frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
         for packet in self._stream.encode(frame):
             self._container.mux(packet)
         self.frames += 1
