@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from .errors import TaichiUnavailable, last_line
+from .errors import TaichiUnavailable, Terminated, last_line, terminable
 from .io.files import OutputError, require_writable, write_json
 from .io.outputs import Outputs
 from .limits import ARCHS
@@ -29,6 +29,13 @@ T = TypeVar("T")
 def _stop(message: str, status: int = 2) -> NoReturn:
     click.echo(f"taichi-fluid: {message}", err=True)
     raise SystemExit(status)
+
+
+def _stop_broken_off(broken: BaseException, rest: str) -> NoReturn:
+    """End with the status that shells give what Ctrl-C or a signal has ended."""
+    if isinstance(broken, Terminated):
+        _stop(f"stopped by a signal; {rest}", status=int(broken.code or 0))
+    _stop(f"stopped by the keyboard; {rest}", status=130)
 
 
 def _say(message: str) -> None:
@@ -177,6 +184,7 @@ def _show_window(scene: Scene, arch: str) -> None:
         _show(session.written if session else [])
 
 
+@terminable()
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
     from .comparison import flow_of, simulations_of
     from .simulation import NotFinite
@@ -194,9 +202,9 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
     except NotFinite as error:
         _show(recorder.written if recorder else [])
         _stop(str(error), status=1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated) as broken:
         _show(recorder.written if recorder else [])
-        _stop("stopped by the keyboard; the frames so far are kept.", status=130)
+        _stop_broken_off(broken, "the frames so far are kept.")
     except OutputError as error:
         _stop(str(error))
     except OSError as error:
@@ -502,17 +510,15 @@ def _given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
+@terminable()
 def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path: Path | None) -> None:
     """Let a benchmark run, show how far it is, and print what it found, also when it is broken off."""
-    import signal
-
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from .bench.report import plot, tables
 
-    before, status = len(bench.rows), 0
-    signal.signal(signal.SIGTERM, _terminated)
+    before, ended = len(bench.rows), None
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeElapsedColumn())
     console = Console(stderr=True)
     try:
@@ -523,17 +529,17 @@ def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path:
                     task, description=run.label, completed=len(bench.rows) - before + part
                 )
             )  # fmt: skip
-    except (KeyboardInterrupt, _Terminated) as broken:
-        status = 130 if isinstance(broken, KeyboardInterrupt) else 143
+    except (KeyboardInterrupt, Terminated) as broken:
+        ended = broken
     except OSError as error:
         _stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     rows = bench.rows[before:]
     _print_wide(tables(rows))
     if json_path is not None and rows:
         click.echo(str(json_path))
-    if status:
-        kept = f"; {len(rows)} of {len(runs)} rows are finished" + (" and kept" if json_path and rows else "")
-        _stop(f"stopped by {'the keyboard' if status == 130 else 'a signal'}{kept}.", status=status)
+    if ended:
+        kept = " and kept" if json_path and rows else ""
+        _stop_broken_off(ended, f"{len(rows)} of {len(runs)} rows are finished{kept}.")
     if plot_path is not None and any("problem" not in row for row in bench.rows):
         try:
             plot(bench.rows, plot_path)
@@ -542,11 +548,3 @@ def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path:
         click.echo(str(plot_path))
     if any("problem" in row for row in rows):
         raise SystemExit(1)
-
-
-class _Terminated(BaseException):
-    """The process was asked to end."""
-
-
-def _terminated(signum: int, frame: Any) -> None:
-    raise _Terminated

@@ -734,8 +734,15 @@ main(sys.argv[1:], prog_name="taichi-fluid")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="another kind of interrupt")
-@pytest.mark.parametrize("out", ["plume.mp4", "frames"])
-def test_ctrl_c_keeps_what_was_recorded(work, out):
+@pytest.mark.parametrize(
+    ("out", "number", "status", "word"),
+    [
+        ("plume.mp4", signal.SIGINT, 130, "keyboard"),
+        ("frames", signal.SIGINT, 130, "keyboard"),
+        ("plume.mp4", signal.SIGTERM, 143, "signal"),
+    ],
+)
+def test_what_breaks_it_off_keeps_what_was_recorded(work, out, number, status, word):
     arguments = ["demo", "plume", *ON_CPU, "--frames", "100000", "--headless", "--out", out]
     with subprocess.Popen(
         [sys.executable, "-c", ANNOUNCE, *arguments], cwd=work, env=environment(),
@@ -747,13 +754,13 @@ def test_ctrl_c_keeps_what_was_recorded(work, out):
                 line = process.stderr.readline()
                 assert line, "it ended by itself"
                 seen += line.strip() == "shown"
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             printed, told = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "Traceback" not in told
-    assert "keyboard" in told.splitlines()[-1]
+    assert word in told.splitlines()[-1]
     if out == "frames":
         names = sorted(os.listdir(work / "frames"))
         assert len(names) >= 6
@@ -761,6 +768,7 @@ def test_ctrl_c_keeps_what_was_recorded(work, out):
         assert all(pictures_in(work / "frames" / name) for name in names)
     else:
         assert printed.splitlines() == ["plume.mp4", "plume.png"]
+        assert sorted(os.listdir(work)) == ["plume.mp4", "plume.png"], "no temporary file"
         assert frames_of(work) >= 5
 
 

@@ -3,6 +3,9 @@
 import io
 import math
 import os
+import signal
+import sys
+import threading
 from pathlib import Path
 
 import av
@@ -12,6 +15,7 @@ from rich.console import Console
 
 from taichi_fluid._ti import ti
 from taichi_fluid.comparison import flow_of, left_in
+from taichi_fluid.errors import Terminated, terminable
 from taichi_fluid.io.outputs import Outputs
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import pictures_of
@@ -161,6 +165,43 @@ def test_whatever_breaks_a_run_off_its_pictures_are_kept(tmp_path, error):
         run(tiny(frames=6), tmp_path / "a.mp4", break_at(4, fail))
     assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]
     assert len(pictures_in(tmp_path / "a.mp4")) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("out", ["a.mp4", "frames"])
+def test_a_process_that_is_asked_to_end_keeps_its_pictures(tmp_path, out, name):
+    """A script that records; asked twice, the second time while it finishes."""
+    number = getattr(signal, name)
+    assert threading.current_thread() is threading.main_thread(), "or the signal would end the tests"
+    assert signal.getsignal(number) == signal.SIG_DFL
+    recorder = recorder_of(tiny(frames=6), tmp_path / out)
+    finish = recorder.finish
+    recorder.finish = lambda: os.kill(os.getpid(), number) or finish()
+    simulation = Simulation(tiny(frames=6))
+    break_at(4, lambda _: os.kill(os.getpid(), number))(simulation)
+    with pytest.raises(Terminated) as ended:
+        record(simulation, recorder, silent())
+    assert ended.value.code == 128 + number, "a script that knows nothing of it ends with this status, silently"
+    assert signal.getsignal(number) == signal.SIG_DFL
+    if out == "frames":
+        names = sorted(os.listdir(tmp_path / out))
+        assert names == ["frame_00000.png", "frame_00001.png", "frame_00002.png", "poster.png"]
+    else:
+        assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]
+        assert len(pictures_in(tmp_path / "a.mp4")) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_signal_that_somebody_listens_to_stays_theirs():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+    try:
+        with terminable():
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [1]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])

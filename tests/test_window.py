@@ -58,7 +58,7 @@ class Desk:
         """Close the window, if one is open; it must end well."""
         driver, self._driver = self._driver, None
         if driver is not None:
-            assert driver.close() == 0, driver.errors()
+            assert driver.close() == driver.status, driver.errors()
             files = [path.name for path in driver.folder.iterdir()]
             assert "imgui.ini" not in files, files
 
@@ -788,18 +788,25 @@ def by_the_keyboard_of_the_terminal(window: Driver) -> None:
     window.process.send_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("end", [by_escape, by_its_button, by_the_keyboard_of_the_terminal])
+def by_a_signal(window: Driver) -> None:
+    window.process.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("end", [by_escape, by_its_button, by_the_keyboard_of_the_terminal, by_a_signal])
 def test_the_end_leaves_a_whole_recording(desk, end):
     window = desk.open(*FLAT)
     window.press("o", lambda state: state["recording"])
     pictures = window.state["pictures"]
     window.wait(lambda state: state["pictures"] > pictures + 8)
     end(window)
-    path = Path(window.ended()["written"][-1])
-    assert path.suffix == ".mp4" and len(pictures_in(path)) >= 8
-    assert sorted(p.name for p in path.parent.iterdir() if p.suffix in (".mp4", ".ini") or p.name[0] == ".") == sorted(
-        p.name for p in path.parent.glob("plume2d_*.mp4")
-    ), "nothing half, nothing of Dear ImGui"
+    told = window.ended(status=143 if end is by_a_signal else 0)
+    (path,) = window.folder.glob("plume2d_*.mp4")
+    # What a signal ends says nothing more.
+    assert end is by_a_signal or told["written"] == [str(path.resolve())]
+    assert len(pictures_in(path)) >= 8
+    assert [p.name for p in path.parent.iterdir() if p.suffix in (".mp4", ".ini") or p.name[0] == "."] == [path.name], (
+        "nothing half, nothing of Dear ImGui"
+    )
 
 
 def test_a_slow_step_leaves_frames_between_its_parts(desk):

@@ -66,6 +66,7 @@ class Driver:
 
     Attributes:
         state: What the window said after its last frame.
+        status: What the process ends with.
     """
 
     def __init__(self, display: str, screen: Path, folder: Path, preset: str, *settings: str, arch: str = "cpu"):
@@ -81,6 +82,7 @@ class Driver:
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         self.state: dict[str, Any] = {}
+        self.status = 0
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -261,10 +263,10 @@ class Driver:
         left, width = self.state["viewport"]
         return self.pixels()[:, left : left + width]
 
-    def ended(self) -> dict[str, Any]:
-        """Wait for the end of the process, which must be a good one; what it said last."""
-        status = self.process.wait(timeout=SLOW)
-        assert status == 0, self.errors()
+    def ended(self, status: int = 0) -> dict[str, Any]:
+        """Wait for the end of the process, which must be a good one, or have another status; what it said last."""
+        self.status = status
+        assert self.process.wait(timeout=SLOW) == status, self.errors()
         while line := self._lines.get(timeout=SLOW):
             if line.startswith("{"):
                 self.state = json.loads(line)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..comparison import Comparison, left_in, own_of, simulations_of
+from ..errors import terminable
 from ..io.images import contact_sheet, halved, write_png
 from ..io.outputs import Outputs
 from ..io.video import VideoWriter
@@ -60,6 +61,7 @@ class Recorder:
         return self.written
 
 
+@terminable()
 def record(flow: Simulation | Comparison, recorder: Recorder, console: Console | None = None) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
@@ -73,6 +75,7 @@ def record(flow: Simulation | Comparison, recorder: Recorder, console: Console |
 
     Raises:
         NotFinite: if a quantity becomes NaN or infinite; the pictures so far are kept.
+        Terminated: if the process is asked to end; the pictures so far are kept.
     """
     output = flow.scene.output
     steps: list[Step] = []

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._ti import impl, set_packed_image, ti
 from ..backend import device_name
+from ..errors import terminable
 from ..kernels import CPU_ARCHS, Array
 from ..operators.noise import hash_01
 from ..scene import Scene
@@ -136,6 +137,7 @@ class LiveWindow:
 
     # Frames
 
+    @terminable()
     def run(self, on_frame: Callable[[Frame], None] | None = None) -> None:
         """Show frames until the window is closed, by Escape, its own button, or Ctrl-C.
 
