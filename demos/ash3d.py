@@ -19,7 +19,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 48, seconds: float = 2.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("ash3d").with_values({"domain.resolution": resolution})
     simulation = tf.Simulation(scene)
     simulation.advance(seconds)

@@ -18,7 +18,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 192, seconds: float = 1.6) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("dye2d").with_values({"domain.resolution": resolution})
     water = tf.Simulation(scene)
     water.advance(seconds)

@@ -18,7 +18,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 1.5) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("embers").with_values({"domain.resolution": resolution}))
     simulation.advance(seconds)
 

@@ -16,7 +16,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 56, seconds: float = 1.2) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("explosion").with_values({"domain.resolution": resolution}))
     grid, diagnostics, divergence = simulation.grid, simulation.diagnostics, simulation.grid.array()
     prescribed, grown = 0.0, 0.0

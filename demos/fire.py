@@ -17,7 +17,7 @@ from taichi_fluid.sources import Emitter
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 2.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("fire").with_values({"domain.resolution": resolution})
     for source in range(
         len(scene.sources)

@@ -16,7 +16,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 1.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("godot2d").with_values({"domain.resolution": resolution})
     scene = scene.with_values(
         {f"sources.{i}.begin": 1e5 for i in range(4)} | {f"sources.{i}.end": 2e5 for i in range(4)}

@@ -25,7 +25,7 @@ def height(simulation: tf.Simulation) -> float:
 
 
 def main(arch: str = "auto", resolution: int = 128, seconds: float = 2.5) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     values = {"domain.resolution": resolution, "look.compare": True, "output.width": 960}
     comparison = flow_of(tf.preset("plume2d").with_values(values))
     steps = comparison.advance(seconds)

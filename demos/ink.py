@@ -21,7 +21,7 @@ RING = (np.abs(np.hypot(X, Y) - 0.8) < 0.15).astype(float)
 
 
 def main(arch: str = "auto", resolution: int = 512, seconds: float = 2.4) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("ink").with_values({"domain.resolution": resolution}))
     words = simulation.to_numpy("dye")
     simulation.advance(seconds / 3)

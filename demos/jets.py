@@ -15,7 +15,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 1.2) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("jets").with_values({"domain.resolution": resolution}))
     before = simulation.diagnostics.kinetic_energy(simulation.state.velocity.current)
     steps = simulation.advance(seconds)

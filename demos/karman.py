@@ -18,7 +18,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 384, seconds: float = 6.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("karman").with_values({"domain.resolution": resolution})
     simulation = tf.Simulation(scene)
     simulation.advance(seconds)

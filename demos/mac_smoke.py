@@ -16,7 +16,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 72, seconds: float = 2.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("mac_smoke").with_values({"domain.resolution": resolution}))
     steps = simulation.advance(seconds)
 

@@ -24,7 +24,7 @@ def cross(x):
 
 
 def main(arch: str = "auto", resolution: int = 96, seconds: float = 2.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     spin = tf.Motion(pivot=(0.5, 1.35, 0.5), angular_velocity=(0.0, -3.0, 0.0))
     scene = tf.preset("obstacles").with_values({"domain.resolution": resolution})
     simulation = tf.Simulation(scene, solids=[tf.Solid(cross, motion=spin)])

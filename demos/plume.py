@@ -16,7 +16,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 3.5) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     scene = tf.preset("plume").with_values({"domain.resolution": resolution})
     simulation = tf.Simulation(scene)
     simulation.advance(seconds)

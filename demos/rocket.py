@@ -168,7 +168,7 @@ def draw_ship(picture: np.ndarray, corners: np.ndarray) -> None:
 
 def main(arch: str = "auto", resolution: int = 160, seconds: float | None = None) -> None:
     probe = WindowProbe()  # looks in another process while the backend starts
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     if probe.problem(arch) is None and seconds is None:
         play(Game(resolution))
     else:

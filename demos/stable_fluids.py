@@ -18,7 +18,7 @@ from taichi_fluid.io.images import write_png
 
 
 def main(arch: str = "auto", resolution: int = 256, seconds: float = 3.0) -> None:
-    arch = backend.start(arch)
+    arch = backend.start(arch, announce=True)
     ends = {f"sources.{i}.end": seconds / 3 for i in range(3)}
     simulation = tf.Simulation(tf.preset("stable_fluids").with_values({"domain.resolution": resolution, **ends}))
     print(simulation.pressure_solver.sentence or "the pressure is solved directly")

@@ -11,6 +11,8 @@ from .limits import ARCHS
 
 AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
 """What ``auto`` tries. OpenGL is only started when asked for: Taichi aborts the process on what it lacks there."""
+COMPILING = "Kernels compile first, which can take a minute or two."
+"""What to tell somebody who waits for the first step."""
 PROBE_SECONDS = 60
 VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
 """How Taichi's trace names the device that it takes."""
@@ -59,13 +61,14 @@ def probe_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def start(arch: str = "auto", **options) -> str:
+def start(arch: str = "auto", announce: bool = False, **options) -> str:
     """Call ``ti.init`` for the named arch, or for the first of cuda, vulkan, metal and cpu that starts here.
 
     Software Vulkan (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
 
     Args:
         arch: ``"auto"`` or one of ``ARCHS``.
+        announce: Say on stderr what runs and that the first step waits for kernels.
         **options: Given to ``ti.init``.
 
     Returns:
@@ -84,6 +87,8 @@ def start(arch: str = "auto", **options) -> str:
         raise BackendError(f"{arch} does not start on this machine; 'taichi-fluid doctor' shows what does.")
     with _quiet_stdout():
         start_here(arch, **options)
+    if announce:
+        print(f"Starting on {arch}. {COMPILING}", file=sys.stderr, flush=True)
     return arch
 
 

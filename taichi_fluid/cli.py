@@ -168,10 +168,11 @@ def _cells(scene: Scene) -> str:
 
 
 def _show_window(scene: Scene, arch: str) -> None:
+    from .backend import COMPILING
     from .viewer.session import Session
     from .viewer.window import LiveWindow
 
-    _say(f"{scene.name}, {_cells(scene)} on {arch}. Escape or the window's own button ends it.")
+    _say(f"{scene.name}, {_cells(scene)} on {arch}. Escape or the window's own button ends it. {COMPILING}")
     session = None
     try:
         session = _build(Session, scene, arch)
@@ -186,12 +187,14 @@ def _show_window(scene: Scene, arch: str) -> None:
 
 @terminable()
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
+    from .backend import COMPILING
     from .comparison import flow_of, simulations_of
     from .simulation import NotFinite
     from .viewer.recorder import Recorder, record
 
     output, recorder = scene.output, None
-    _say(f"{scene.name}, {_cells(scene)} on {arch}, {output.frames} frames of {output.width} x {output.height}.")
+    pictures = f"{output.frames} frames of {output.width} x {output.height}"
+    _say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
         flow = _build(flow_of, scene, arch)
         stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]

@@ -15,6 +15,7 @@ import av
 import numpy as np
 import pytest
 
+from taichi_fluid.backend import COMPILING
 from taichi_fluid.scene import Scene, preset, preset_names
 
 COMMAND = [sys.executable, "-m", "taichi_fluid"]
@@ -129,6 +130,7 @@ def test_the_json_of_a_run_holds_what_is_promised(recording):
 def test_progress_is_not_on_stdout(recording):
     done, _ = recording
     assert done.stdout.splitlines() == ["numbers.json", "small.mp4", "small.png"]
+    assert COMPILING in done.stderr.splitlines()[0], "and who waits for kernels knows it"
 
 
 def test_a_folder_gets_every_picture_and_a_poster(folder_recording):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from taichi_fluid.backend import COMPILING
+
 ROOT = Path(__file__).parent.parent
 DEMOS = sorted((ROOT / "demos").glob("*.py"))
 GAMES = ("rocket",)
@@ -29,6 +31,8 @@ def test_demo_runs_and_its_check_passes(demo, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     picture = tmp_path / done.stdout.splitlines()[-1]
     assert picture.stat().st_size > 1000, "the last line printed names a picture"
+    told = done.stderr.splitlines()
+    assert told == [f"Starting on cpu. {COMPILING}"], "whoever waits for kernels knows it; results alone are on stdout"
 
 
 @pytest.mark.parametrize("demo", DEMOS, ids=lambda path: path.stem)
