@@ -243,7 +243,7 @@ def _channels(pixels: np.ndarray, quantity: str, colour: Sequence[float]) -> Ite
     """Each component of what is painted, ``(h, w)`` numbers from 0 to 1, one after the other to save memory."""
     opacity = pixels if pixels.ndim == 2 else pixels[..., 3] if pixels.shape[2] == 4 else None
     covered = np.float32(1) if opacity is None else _fractions(opacity)
-    light = [np.float32(1)] * 3 if pixels.ndim == 2 else (_decoded_light(pixels[..., k]) for k in range(3))
+    light = [np.float32(1)] * 3 if pixels.ndim == 2 else (decoded_light(pixels[..., k]) for k in range(3))
     if quantity == "dye":
         for tint, channel in zip(colour, light, strict=True):
             yield np.float32(tint) * covered * channel
@@ -255,9 +255,15 @@ def _fractions(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32) / (255 if values.dtype == np.uint8 else 1)
 
 
-def _decoded_light(values: np.ndarray) -> np.ndarray:
+def decoded_light(values: np.ndarray) -> np.ndarray:
     """Light of pixels that are encoded for a screen (IEC 61966-2-1)."""
     if values.dtype == np.uint8:
-        return _decoded_light(np.arange(256, dtype=np.float32) / 255)[values]
+        return decoded_light(np.arange(256, dtype=np.float32) / 255)[values]
     values = values.astype(np.float32)
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+def encoded_light(light: np.ndarray) -> np.ndarray:
+    """Light as a screen wants it: what ``decoded_light`` takes back."""
+    light = np.asarray(light, dtype=np.float64)
+    return np.where(light <= 0.0031308, light * 12.92, 1.055 * np.maximum(light, 0.0) ** (1 / 2.4) - 0.055)

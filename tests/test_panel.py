@@ -12,7 +12,7 @@ from pydantic import Field
 from scenes_for_tests import burner, scene
 
 from taichi_fluid.scene import Fluid, Scene, preset, preset_names
-from taichi_fluid.viewer.panel import FONT, LETTER, NEXT, PADDING, Panel, Rows, next_choice
+from taichi_fluid.viewer.panel import CHANNELS, FONT, LETTER, NEXT, PADDING, Panel, Rows, next_choice
 from taichi_fluid.viewer.parameters import Kind, sections
 from taichi_fluid.viewer.session import Session
 
@@ -54,9 +54,6 @@ class FakeGui:
         assert all(type(value) is int for value in (old, low, high))
         return self._answer("slider_int", text, old, old, low, high)
 
-    def color_edit_3(self, text, old):
-        return tuple(float(np.float32(channel)) for channel in self._answer("colour", text, old, old))
-
     def names(self, kind=None):
         return [name for what, name, *_ in self.shown if name and kind in (None, what)]
 
@@ -81,10 +78,10 @@ class Desk:
         return lambda: self.sets.append(name)
 
 
-def steer(panel: Panel, **answers):
+def steer(panel: Panel, held=False, **answers):
     """One frame of the left panel, and the actions it asks for done."""
     gui = FakeGui(**answers)
-    rows = Rows(gui, WIDTH)
+    rows = Rows(gui, WIDTH, held)
     actions = panel.steer(rows)
     for action in actions:
         action()
@@ -97,7 +94,14 @@ def opened_panel(session) -> Panel:
     # Those that appear when another is open do not exist here: sections are tables of the scene.
     titles = ["preset"] + [section.title for section in sections(session.scene)]
     steer(panel, **{f"section {title}": True for title in titles})
+    steer(panel, **{p.name: True for p in shown_parameters(session.scene) if p.kind is Kind.COLOUR})
     return panel
+
+
+def numbers_of(gui, name: str) -> tuple[float, float, float]:
+    """What a slider shows, and its ends."""
+    ((_, _, _, *numbers),) = [row for row in gui.shown if row[1] == name]
+    return tuple(numbers)
 
 
 def shown_parameters(scene: Scene):
@@ -176,10 +180,12 @@ def test_every_parameter_is_there(name):
     gui, _, _ = steer(opened_panel(desk))
     kinds = {
         Kind.FLOAT: "slider", Kind.INT: "slider_int", Kind.BOOL: "checkbox", Kind.OPTIONAL: "checkbox",
-        Kind.CHOICE: "button", Kind.COLOUR: "colour",
+        Kind.CHOICE: "button", Kind.COLOUR: "button",
     }  # fmt: skip
     for p in shown_parameters(desk.scene):
         assert p.name in gui.names(kinds[p.kind]), p.name
+        if p.kind is Kind.COLOUR:
+            assert all(f"{p.name} {channel}" in gui.names("slider_int") for channel in CHANNELS)
     labels = " ".join(text for _, _, text, *_ in gui.shown)
     for field in Fluid.model_fields:
         assert field.replace("_", " ") in labels
@@ -240,16 +246,16 @@ def test_a_slider_gives_what_it_shows(name, part):
 
 
 @PRESETS
-def test_check_boxes_and_whole_numbers_and_colours(name):
+def test_check_boxes_and_whole_numbers(name):
     before = preset(name)
     desk = Desk(before)
     panel = opened_panel(desk)
     for p in shown_parameters(before):
-        if p.kind is Kind.CHOICE or p.kind is Kind.FLOAT:
+        if p.kind in (Kind.CHOICE, Kind.FLOAT, Kind.COLOUR):
             continue
         if p.key == "look.compare" and before.solids:  # refused; a session says so
             continue
-        new = {Kind.BOOL: not p.value, Kind.OPTIONAL: not p.value, Kind.INT: int(p.high)}.get(p.kind, (0.0, 0.25, 1.0))
+        new = int(p.high) if p.kind is Kind.INT else not p.value
         if new == p.value:
             continue
         desk.scene, desk.sets = before, []
@@ -259,11 +265,66 @@ def test_check_boxes_and_whole_numbers_and_colours(name):
         assert q.value == new
 
 
-def test_a_colour_that_the_picker_left_by_a_hair_stays_inside():
-    desk = Desk(preset("plume"))
+# Colours
+
+
+def test_every_colour_of_a_screen_is_one_of_the_sliders():
+    """What is set to a number shows that number: a slider that is held does not creep. Light is linear: 188 is half of it."""
+    light = {}
+    for code in range(256):
+        before = (1.0, 0.3, 0.0)
+        light[code] = Rows(FakeGui(**{"c green": code}), WIDTH).colour("c", before) or before
+        gui = FakeGui()
+        assert Rows(gui, WIDTH).colour("c", light[code]) is None, "untouched it stays"
+        assert numbers_of(gui, "c green") == (code, 0, 255)
+    assert light[0] == (1.0, 0.0, 0.0) and light[255] == (1.0, 1.0, 0.0)
+    # The step from 187 to 189 is 0.01 of the light.
+    assert light[188][1] == pytest.approx(0.5, abs=0.005)
+
+
+def test_a_colour_says_what_screens_call_it_and_opens_its_sliders():
+    desk = Desk(preset("plume").with_values({"look.light": [1.0, 0.5, 0.0]}))
     panel = opened_panel(desk)
-    steer(panel, **{"look.light": (1.0000001, -1e-9, 0.5)})
-    assert desk.scene.look.light == (1.0, 0.0, 0.5)
+    for opened in (True, False, True):
+        gui, _, actions = steer(panel)
+        ((_, _, text, *_),) = [row for row in gui.shown if row[1] == "look.light"]
+        assert text == "light: 255 188 0" and actions == []
+        assert ("look.light red" in gui.names()) == opened
+        steer(panel, **{"look.light": True})
+
+
+def test_one_channel_of_a_colour_leaves_the_others_to_the_bit():
+    """They may lie between two of the numbers that a slider has."""
+    desk = Desk(preset("plume").with_values({"look.albedo": [0.123456789, 0.5, 0.987654321]}))
+    panel = opened_panel(desk)
+    steer(panel, **{"look.albedo green": 0})
+    assert desk.scene.look.albedo == (0.123456789, 0.0, 0.987654321)
+
+
+@pytest.mark.parametrize(("typed", "stored"), [(300, 1.0), (-1, 0.0)])
+def test_a_colour_that_was_typed_stays_inside(typed, stored):
+    desk = Desk(preset("plume").with_values({"look.light": [0.5, 0.5, 0.5]}))
+    steer(opened_panel(desk), **{"look.light red": typed})
+    assert desk.scene.look.light == (stored, 0.5, 0.5)
+
+
+@pytest.mark.parametrize("exposure", [1.0, 2.5])
+def test_a_swatch_has_the_colour_that_the_picture_has(tmp_path, exposure):
+    """Of the background, at the edges of the picture, where nothing else is."""
+    colour = [0.5, 0.1, 0.02]
+    look = {"look.background_top": colour, "look.background_bottom": colour, "look.exposure": exposure}
+    session = Session(preset("plume2d").with_values({"domain.resolution": 16, **look}), tmp_path, size=(24, 32))
+    session.draw()
+    picture = session.picture()
+    gui, _, _ = steer(opened_panel(session))
+    place = [name for _, name, *_ in gui.shown].index("look.background_top")
+    kind, _, text, shown = gui.shown[place + 1]
+    assert kind == "text" and set(text) == {"@"}
+    # A level of rounding.
+    np.testing.assert_allclose(255 * np.array(shown), picture[0, 12], atol=1)
+
+
+# Choices, ranges, sections
 
 
 @PRESETS
@@ -309,6 +370,52 @@ def test_a_value_from_elsewhere_widens_its_slider():
     gui, _, _ = steer(panel)
     ((_, _, _, _, _, high),) = [row for row in gui.shown if row[1] == "fluid.viscosity"]
     assert high == pytest.approx(10.0), "0.01 in thousandths"
+
+
+@pytest.mark.parametrize(
+    ("name", "beyond"),
+    [
+        ("fluid.viscosity", 5000.0),  # in thousandths
+        ("fluid.rho", 400.0),  # 4000 times the lower end: no longer linear, if the range had been so at first
+        ("solver.tolerance", -0.5),  # a power of ten
+        ("solver.max_iterations", 40_000),
+    ],
+)
+def test_a_slider_that_a_typed_number_has_stretched_comes_back_with_its_value(name, beyond):
+    desk = Desk(preset("plume"))
+    panel = opened_panel(desk)
+    value, low, high = numbers_of(steer(panel)[0], name)
+    steer(panel, **{name: beyond})
+    # In f32 and 6 digits; in the same multiple as before, or the next digit typed would mean something else.
+    shown = numbers_of(steer(panel)[0], name)
+    assert shown == pytest.approx((beyond, low, beyond), rel=1e-5)
+    # A hand drags it to its left end: nothing jumps under the hand, which lets go.
+    steer(panel, held=True, **{name: low})
+    for _ in range(3):
+        assert numbers_of(steer(panel, held=True)[0], name) == pytest.approx((low, low, beyond), rel=1e-5, abs=1e-9)
+    assert numbers_of(steer(panel)[0], name) == pytest.approx((low, low, high), rel=1e-5, abs=1e-9)
+    # Or the value is typed.
+    steer(panel, **{name: beyond})
+    steer(panel, **{name: value})
+    assert numbers_of(steer(panel)[0], name) == pytest.approx((value, low, high), rel=1e-5)
+
+
+def test_a_range_is_stretched_to_one_side_at_a_time():
+    """A hand can drag to the ends of a slider, and not to a place between them that is thousands of times shorter."""
+    panel = opened_panel(Desk(preset("plume")))
+    for typed, ends in [(1e5, (-1, 1e5)), (-1e5, (-1e5, 1))]:
+        steer(panel, **{"look.light_direction.0": typed})
+        assert numbers_of(steer(panel)[0], "look.light_direction.0") == (typed, *ends)
+
+
+def test_a_finer_grid_keeps_the_ranges():
+    """The value beyond its range is no reason to begin with another one."""
+    desk = Desk(preset("plume"))
+    panel = opened_panel(desk)
+    steer(panel, **{"fluid.rho": 400.0})
+    desk.set({"domain.resolution": 48})
+    steer(panel, **{"fluid.rho": 1.0})
+    assert numbers_of(steer(panel)[0], "fluid.rho") == pytest.approx((1.0, 0.1, 10.0))
 
 
 def test_a_section_opens_and_folds():

@@ -1,8 +1,14 @@
 """The image that every view fills, and the way from light to screen."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._ti import ti
+
+FILMIC = (2.51, 0.03, 2.43, 0.59, 0.14)
+"""Of Narkowicz (2015): x (a x + b) / (x (c x + d) + e)."""
+GAMMA = 2.2
 
 
 @ti.func
@@ -15,8 +21,16 @@ def background_at(height_fraction, top, bottom):
 def tone_map(colour, exposure):
     """Light to screen: a filmic curve (Narkowicz 2015), then the display's gamma."""
     x = ti.max(colour * exposure, ti.f32(0.0))
-    a, b = x * (ti.f32(2.51) * x + ti.f32(0.03)), x * (ti.f32(2.43) * x + ti.f32(0.59)) + ti.f32(0.14)
-    return ti.min(a / b, ti.f32(1.0)) ** ti.f32(1.0 / 2.2)
+    above = x * (ti.f32(FILMIC[0]) * x + ti.f32(FILMIC[1]))
+    below = x * (ti.f32(FILMIC[2]) * x + ti.f32(FILMIC[3])) + ti.f32(FILMIC[4])
+    return ti.min(above / below, ti.f32(1.0)) ** ti.f32(1.0 / GAMMA)
+
+
+def shown_colour(light: Sequence[float], exposure: float) -> tuple[float, ...]:
+    """What ``tone_map`` makes of light, for what is drawn beside the picture."""
+    x = np.asarray(light, dtype=np.float64) * exposure
+    a, b, c, d, e = FILMIC
+    return tuple(np.minimum(x * (a * x + b) / (x * (c * x + d) + e), 1.0) ** (1.0 / GAMMA))
 
 
 @ti.func
