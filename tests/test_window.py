@@ -18,6 +18,7 @@ from test_backends import ENVIRONMENT, vulkan_problem
 from window_driver import SLOW, Driver, display, missing, screen_pixels
 
 import taichi_fluid as tf
+from taichi_fluid.render.image import shown_colour
 from taichi_fluid.scene import preset_names
 
 FLAT = ("plume2d", "domain.resolution=24", "solver.max_dt=0.02", "live.pace=2.0")
@@ -366,14 +367,21 @@ def test_the_other_widgets(tall):
     assert flat.frames()["scene"]["look"]["colour_map"] == "magma"
     flat.pause()
     picture = flat.view()
-    left, top, _, height = flat.place("look.background_top")
-    # Red, green and blue stand side by side; dragged to the right, each becomes larger.
-    flat.drag((left + 20, top + height / 2), (left + 60, top + height / 2), (left + 120, top + height / 2))
-    colour, before = flat.frames()["scene"]["look"]["background_top"], tf.preset("plume2d").look.background_top
-    assert colour[0] > before[0] + 0.2 and colour[1:] == pytest.approx(before[1:], abs=1 / 255)
+    before = tf.preset("plume2d").look.background_top
+    flat.click("look.background_top")
+    flat.slide("look.background_top red", 0.2, 0.8)
+    colour = flat.frames()["scene"]["look"]["background_top"]
+    # 0.8 of 255 is 0.6 of the light; give or take the pixels of the knob.
+    assert 0.5 < colour[0] < 0.7 and colour[1:] == list(before[1:])
     flat.still()
     # At the left: by now the plume may have reached the upper edge.
     assert flat.view()[5, :8, 0].mean() > picture[5, :8, 0].mean() + 20, "the upper edge becomes redder"
+    # The letters below the button are in the colour, not in that of the light; rounded.
+    left, top, _, height = flat.place("look.background_top")
+    swatch = flat.pixels()[top + height : top + height + 17, left : left + 100]
+    shown = 255 * np.array(shown_colour(colour, flat.state["scene"]["look"]["exposure"]))
+    assert (np.abs(swatch - shown).max(axis=-1) <= 1).sum() > 100
+    flat.click("look.background_top")
     flat.fold("look", "solver")
     flat.slide("solver.max_iterations", 0.4, 0.5)
     assert 200 < flat.frames()["scene"]["solver"]["max_iterations"] < 300, "the middle of a slider from 1 to 500"
@@ -397,6 +405,27 @@ def test_a_number_is_typed_and_its_letters_are_no_commands(flat):
     flat.key("9", "Escape")
     assert flat.frames()["scene"]["live"]["paint"] == 3.5, "Escape leaves the number and not the window"
     flat.press("space", lambda state: not state["paused"])
+
+
+def test_the_keyboard_belongs_to_a_slider_until_the_number_is_done(flat):
+    """Either Ctrl; a camera that is turned meanwhile, or Tab, which goes on to the next slider, do not end it."""
+    flat.fold("preset")
+    left, top, width, height = flat.place("live.paint")
+    with flat.held("Control_R"):
+        flat.drag((left + width / 2, top + height / 2))
+    point = flat.view_point(0.5, 0.5)
+    flat.drag(point, (point[0] + 20, point[1]), button=3)
+    flat.move(left + width / 2, top + height / 2)
+    written, before = flat.state["written"], flat.state["scene"]["live"]
+    flat.key("2", "space", "p")
+    now = flat.frames()
+    assert not now["paused"] and now["written"] == written and now["scene"]["live"]["paint"] == 2.0
+    flat.key("Tab", "1", "space", "h", "p")
+    now = flat.frames()
+    assert now["panels"] and not now["paused"] and now["written"] == written
+    assert now["scene"]["live"] == {**before, "paint": 2.0, "heat": 1.0}, "the next slider has the 1"
+    flat.key("Return")
+    flat.press("space", lambda state: state["paused"])
 
 
 # The mouse in the view
@@ -494,6 +523,37 @@ def test_a_flow_that_blows_up_says_so_and_begins_again(flat):
     assert all(np.isfinite(array).all() for array in arrays(flat))
     flat.pause()
     assert flat.view().std() > 5
+
+
+def test_what_happens_while_the_panels_are_away_is_said(flat):
+    """In a small panel of its own, through which nothing is painted, and which goes with what it says."""
+    still_air(flat)
+    flat.press("h", lambda state: not state["panels"])
+    assert flat.frames(5)["places"] == {}
+    flat.press("p", lambda state: state["places"])
+    assert any("wrote" in name for name in flat.state["places"])
+    flat.ask("nan")
+    flat.press("space", lambda state: state["failed"])
+    flat.wait(lambda state: any("stopped" in name for name in state["places"]))
+    left, top, width, height = flat.frames(5)["rectangles"]["message"]
+    assert top + height == flat.state["height"] and title_at(flat, left, top)
+    lines = flat.pixels()[round(top) + 25 : round(top + height), :width].astype(int)
+    assert (np.abs(lines - [255, 140, 89]).max(axis=-1) <= 2).sum() > 200, "in the colour of a warning"
+    flat.press("r", lambda state: not state["failed"] and not state["places"])
+    flat.pause()
+    before = flat.array("smoke")
+    flat.press("p", lambda state: state["places"])
+    # By its title bar over the box, and on by its text; to a pixel.
+    left, top, width, height = flat.state["rectangles"]["message"]
+    flat.drag((left + 150, top + 9), (left + 600, top - 191))
+    flat.drag((left + 600, top - 200 + height - 12), (left + 650, top - 300 + height - 12))
+    moved = flat.frames()["rectangles"]["message"]
+    assert moved == pytest.approx([left + 500, top - 300, width, height], abs=1.5)
+    assert title_at(flat, *moved[:2])
+    np.testing.assert_array_equal(flat.array("smoke"), before)
+    flat.drag((left + 600, top - 200 + height - 12))
+    assert not np.array_equal(flat.array("smoke"), before), "what was below it belongs to the view again"
+    flat.press("h", lambda state: state["panels"])
 
 
 def test_a_window_of_another_size(flat):

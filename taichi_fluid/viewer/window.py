@@ -24,14 +24,14 @@ from ..operators.noise import hash_01
 from ..scene import Scene
 from ..simulation import Simulation
 from .display import WindowProbe
-from .panel import NEXT, TITLE_BAR, Panel, Row, Rows, next_choice
+from .panel import GAP, NEXT, TITLE_BAR, Panel, Row, Rows, next_choice, text_height
 from .pointer import Extent, orbited, panned, point_under, zoomed
 from .session import Action, Session
 
 SIZE, PLACE = (1240, 720), (40, 40)
 """Of the window, in pixels: it fits on a screen of 1366 x 768."""
 STEER_WIDTH, RUN_WIDTH = 290, 200
-STEER, RUN = "steer", "run and view"
+STEER, RUN, MESSAGE = "steer", "run and view", "message"
 GRIP = 16
 """Pixels of the corner of a panel that changes its size."""
 SCALES = (1.0, 0.75, 0.5, 0.35, 0.25)
@@ -113,6 +113,7 @@ class LiveWindow:
         self._places: dict[str, Row] = {}
         self.rectangles = _at_the_edges(size)
         self._saved_places, self._filled, self._sizes = 0.0, {}, 0
+        self._message, self._messages, self._born = "", 0, (0.0, 0.0, 0.0, 0.0)
         self._pending: list[Action] = []
         self._scale, self._other_seconds = 1, DRAW_SECONDS
         self._drawn: deque[float] = deque(maxlen=DRAWN_REMEMBERED)
@@ -201,6 +202,8 @@ class LiveWindow:
         self._places = {}
         if self.panels_shown:
             self._draw_panels()
+        else:
+            self._draw_message()
         set_packed_image(self._canvas, self._packed)
         with self._own_folder():
             self._window.show()
@@ -262,28 +265,51 @@ class LiveWindow:
             # A panel stays where it was born: others, under other names, are born at the new edges.
             self._sizes += 1
             self.rectangles = _at_the_edges(shape)
+            self._message = ""
             self.session.redraw()
             self._touch()
 
     # Panels
 
     def _draw_panels(self) -> None:
-        width, height = self._opened
         lines = [f"{self.fps:.0f} frames/s", f"{self.session.scene.name}, {self._cells()}"]
         lines += [self._device] if self._device else []
         fill = {STEER: self._panel.steer, RUN: lambda rows: self._panel.run(rows, lines)}
-        for name, (left, top, wide, high) in _at_the_edges(self._packed.shape).items():
-            title = name + self._suffix
-            with self._gui.sub_window(title, left / width, top / height, wide / width, high / height) as gui:
-                rows = Rows(gui, self.rectangles[name][2])
-                actions = fill[name](rows)
+        for name, born in _at_the_edges(self._packed.shape).items():
+            actions = self._draw_panel(name, name + self._suffix, born, fill[name])
             self._pending += actions
             if actions and name == STEER:
                 self._touch()
-            self._filled[name] = rows.height
-            x, y, *_ = self.rectangles[name]
-            for key, row in rows.places.items():
-                self._places[key] = row._replace(left=row.left + x, top=row.top + y)
+
+    def _draw_panel(
+        self, name: str, title: str, born: tuple[float, ...], fill: Callable[[Rows], list[Action]]
+    ) -> list[Action]:
+        """Draw a panel, which stands where it was ``born`` unless it was moved; what its widgets ask for."""
+        width, height = self._opened
+        left, top, wide, high = born
+        with self._gui.sub_window(title, left / width, top / height, wide / width, high / height) as gui:
+            rows = Rows(gui, self.rectangles[name][2], held=bool(self._dragging))
+            actions = fill(rows)
+        self._filled[name] = rows.height
+        x, y, *_ = self.rectangles[name]
+        for key, row in rows.places.items():
+            self._places[key] = row._replace(left=row.left + x, top=row.top + y)
+        return actions
+
+    def _draw_message(self) -> None:
+        """What was said last, in the lower left corner, while the panels are away."""
+        message, width, height = self.session.message, self._packed.shape[0], self._packed.shape[1]
+        if message != self._message:
+            self._message, self._messages = message, self._messages + 1  # each is born in the corner
+            wide = min(STEER_WIDTH, width)
+            high = text_height(message, wide) + GAP
+            self._born = self.rectangles[MESSAGE] = (0.0, max(height - high, 0.0), wide, high)
+        if message:
+            self._draw_panel(MESSAGE, f"{MESSAGE}##{self._messages}", self._born, self._panel.message)
+
+    def _shown(self) -> list[str]:
+        """Names of the panels that are in sight."""
+        return [STEER, RUN] if self.panels_shown else [MESSAGE] if self._message else []
 
     @property
     def _suffix(self) -> str:
@@ -308,10 +334,10 @@ class LiveWindow:
 
     def _over_panel(self, x: float, y: float) -> str:
         """Name of the panel under a pixel of the window, from its upper left; empty beside them."""
-        if self.panels_shown:
-            for name, (left, top, width, height) in self.rectangles.items():
-                if left <= x < left + width and top <= y < top + height:
-                    return name
+        for name in self._shown():
+            left, top, width, height = self.rectangles[name]
+            if left <= x < left + width and top <= y < top + height:
+                return name
         return ""
 
     def _moves_panel(self, name: str, x: float, y: float) -> bool:
@@ -344,7 +370,8 @@ class LiveWindow:
         clicked = [key for key in (ti.ui.LMB, ti.ui.RMB, ti.ui.MMB) if key in self._clicks]
         if clicked:
             panel = self._over_panel(x, y)
-            self._typing = bool(panel) and window.is_pressed(ti.ui.CTRL)
+            if ti.ui.LMB in clicked:  # the others do not take the keyboard from a widget
+                self._typing = bool(panel) and window.is_pressed(ti.ui.CTRL)
             before = (x, y)
             if panel:
                 # Until it is let go the drag belongs to the panel, and may take it along.
@@ -419,8 +446,8 @@ class LiveWindow:
     def _follow_keys(self, elapsed: float) -> None:
         session = self.session
         if self._typing:
-            # A number is typed into a slider: its letters are no commands.
-            self._typing = not any(key in self._clicks for key in (ti.ui.RETURN, ti.ui.ESCAPE, ti.ui.TAB))
+            # A number is typed into a slider: its letters are no commands. Tab goes on to the next slider.
+            self._typing = not any(key in self._clicks for key in (ti.ui.RETURN, ti.ui.ESCAPE))
             return
         once: dict[str, Action] = {
             ti.ui.SPACE: session.pause,
