@@ -408,14 +408,15 @@ def test_a_number_is_typed_and_its_letters_are_no_commands(flat):
 
 
 def test_the_keyboard_belongs_to_a_slider_until_the_number_is_done(flat):
-    """Either Ctrl; a camera that is turned meanwhile, or Tab, which goes on to the next slider, do not end it."""
+    """Either Ctrl; a click into the number, a turn of the camera, and Tab, which goes on to the next, do not end it."""
     flat.fold("preset")
     left, top, width, height = flat.place("live.paint")
     with flat.held("Control_R"):
         flat.drag((left + width / 2, top + height / 2))
     point = flat.view_point(0.5, 0.5)
     flat.drag(point, (point[0] + 20, point[1]), button=3)
-    flat.move(left + width / 2, top + height / 2)
+    flat.drag((left + width / 2 + 4, top + height / 2))
+    flat.key("ctrl+a")
     written, before = flat.state["written"], flat.state["scene"]["live"]
     flat.key("2", "space", "p")
     now = flat.frames()

@@ -120,7 +120,7 @@ class LiveWindow:
         self._frames: deque[float] = deque(maxlen=30)
         self._changed_at = self._hand_at = time.perf_counter()
         self._pointer: tuple[float, float] | None = None
-        self._dragging, self._typing = "", False
+        self._dragging, self._typing, self._widget = "", False, ""
         self._pane_left = 0
 
     @contextlib.contextmanager
@@ -349,12 +349,15 @@ class LiveWindow:
         if y < top + TITLE_BAR:
             return True
         on_grip = x > left + width - GRIP and y > top + height - GRIP
-        on_widget = any(
-            row.left <= x < row.left + row.width and row.top <= y < row.top + row.height
-            for key, row in self._places.items()
-            if not key.startswith("text ")
-        )
-        return self._filled.get(name, height) < height and not (on_grip or on_widget)
+        return self._filled.get(name, height) < height and not (on_grip or self._widget_under(x, y))
+
+    def _widget_under(self, x: float, y: float) -> str:
+        """Name of the widget under a pixel of the window; empty where there is none. Of a scrolled panel a neighbour's."""
+        for key, row in self._places.items():
+            on_row = row.left <= x < row.left + row.width and row.top <= y < row.top + row.height
+            if on_row and not key.startswith("text "):
+                return key
+        return ""
 
     # Mouse
 
@@ -371,7 +374,9 @@ class LiveWindow:
         if clicked:
             panel = self._over_panel(x, y)
             if ti.ui.LMB in clicked:  # the others do not take the keyboard from a widget
-                self._typing = bool(panel) and window.is_pressed(ti.ui.CTRL)
+                before_it, self._widget = self._widget, self._widget_under(x, y)
+                again = self._typing and self._widget and self._widget == before_it  # into the number, to go on in it
+                self._typing = bool(panel and (window.is_pressed(ti.ui.CTRL) or again))
             before = (x, y)
             if panel:
                 # Until it is let go the drag belongs to the panel, and may take it along.
