@@ -54,6 +54,15 @@ class Pose(NamedTuple):
     velocity: tuple[float, ...]
     angular_velocity: tuple[float, float, float]
 
+    def require(self, dim: int, name: str) -> None:
+        """Raise ValueError unless all of it is there for ``dim`` axes and finite in f32; ``name`` says whose it is."""
+        for field, shape in zip(self._fields, ((dim,), (dim, dim), (dim,), (3,)), strict=True):
+            with np.errstate(over="ignore"):
+                values = np.asarray(getattr(self, field), dtype=np.float32)
+            if values.shape != shape or not np.isfinite(values).all():
+                count = " x ".join(map(str, shape))
+                raise ValueError(f"the {field} of {name} is {values.tolist()}; it must be {count} finite numbers")
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -128,7 +137,9 @@ class Solid:
         a: Centre; of a capsule or cylinder one end of its axis. At time 0, m. Not read for distances of one's own.
         b: Half edges of a box, other end of a capsule or cylinder, m.
         radius: Of a sphere, capsule or cylinder; rounds the corners of a box. m.
-        motion: Anything with ``at(time) -> Pose`` and ``moves``; left out, it stands still.
+        motion: Anything with ``at(time) -> Pose`` and ``moves``; left out, it stands still. It is asked once for each
+            time, and once for time 0 when the flow is built, to which ``a`` and ``b`` belong from then on: it may say
+            where a thing of one's own is just now.
         slip: Whether the fluid slides along it without friction.
         begin: Time at which it appears, s.
         end: Time at which it is gone, s.
@@ -565,6 +576,7 @@ class Solids:
         self._centres = (grid.array(), grid.array()) if self.faces is Faces.VOXELS else ()
         for index, solid in enumerate(self.solids):
             solid.require(grid.dim, f"solids[{index}]")
+        self._starts = [self._pose(index, 0.0) for index in range(len(self.solids))]
         shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
         self._shifts = list(itertools.product(*shifts))
         self.images = len(self._shifts)
@@ -583,6 +595,7 @@ class Solids:
         present = tuple(index for index, solid in enumerate(self.solids) if solid.present(time))
         if self._seen == present and not any(self._moves(index) for index in present):
             return False
+        poses = {index: self._pose(index, time) for index in present}
         self._seen = present
         grid, kernels, n = self.grid, self._kernels, self.grid.n
         rows = np.zeros((max(len(self.solids) * self.images, 1), _ROW), dtype=np.float32)
@@ -593,7 +606,7 @@ class Solids:
             kernels.clear(distance, owner, n)
             for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
                 row = index * self.images + image
-                rows[row] = self._rasterize(index, row, self._seen_from_box(index, time, away), distance, owner, shift)
+                rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
         self.motions.from_numpy(rows.ravel())
         kernels.compute_open(samples[-1][0], self.open, n)
         wrap = int_vector(grid.dim)(*map(int, self.walls.periodic))
@@ -624,11 +637,13 @@ class Solids:
     def _pose(self, index: int, time: float) -> Pose:
         solid, dim = self.solids[index], self.grid.dim
         motion = solid.motion or Motion(solid.a or (0.0,) * dim)
-        return motion.at(time)
+        pose = motion.at(time)
+        pose.require(dim, f"solids[{index}] at t = {time:.4g} s")
+        return pose
 
-    def _seen_from_box(self, index: int, time: float, away: Sequence[float]) -> Pose:
+    def _seen_from_box(self, pose: Pose, away: Sequence[float]) -> Pose:
         """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
-        pose, pivot = self._pose(index, time), []
+        pivot = []
         for x, low, size, p, shift in zip(
             pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True
         ):
@@ -638,7 +653,7 @@ class Solids:
     def _rasterize(self, index: int, row: int, pose: Pose, distance, owner, shift: float) -> list[float]:
         """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
         solid, grid, dim = self.solids[index], self.grid, self.grid.dim
-        start = self._pose(index, 0.0)
+        start = self._starts[index]
         vector, ints = float_vector(dim), int_vector(dim)
         a, b = vector(*(0.0,) * dim), vector(*(0.0,) * dim)
         table, size, inv_spacing = self._nothing, ints(*(1,) * dim), 0.0

@@ -9,7 +9,7 @@ from taichi_fluid.boundary import Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.simulation import Simulation, Stage
-from taichi_fluid.solids import Motion, SampledDistance, Solid, Solids
+from taichi_fluid.solids import Faces, Motion, Pose, SampledDistance, Solid, Solids
 
 N = 16
 
@@ -131,6 +131,82 @@ def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
     # Between lattice points 0.05 m apart a distance of curvature 1/0.3 m is off by up to 0.05² / (8 · 0.3) = 0.001 m.
     assert np.abs(opened[2] - opened[0]).max() < 0.06
     assert (opened[0] == 0).any() and ((opened[0] > 0) & (opened[0] < 1)).any()
+
+
+class Present:
+    """A motion that says where a thing is just now, whatever the time: the body of a game, say."""
+
+    moves = True
+
+    def __init__(self, *place):
+        self.pose, self.asked = Pose(place, np.eye(2), (1.0, 0.0), (0.0, 0.0, 0.0)), 0
+
+    def at(self, time):
+        """Where it is."""
+        self.asked += 1
+        return self.pose
+
+
+@pytest.mark.parametrize(
+    ("shape", "a", "b", "radius"),
+    [
+        ("sphere", (0.3, 0.5), (), 0.15),
+        ("capsule", (0.25, 0.4), (0.35, 0.6), 0.1),
+        ("box", (0.3, 0.5), (0.1, 0.2), 0.0),
+    ],
+)
+def test_a_solid_is_where_its_motion_says_just_now(shape, a, b, radius):
+    grid = Grid((N, N), 1 / N)
+    walls = Walls(grid, [["free-slip", "free-slip"]] * 2)
+    body = Present(0.3, 0.5)
+    solids = Solids(grid, walls, [Solid(shape, a, b, radius, motion=body)])
+    solids.update(0.0)
+    before = grid.to_numpy(solids.open)
+    assert (before == 0).any()
+    # Half the box to the right, at a time that is the same, later or that of a flow begun again.
+    body.pose = body.pose._replace(pivot=(0.8, 0.5))
+    for time in (0.0, 0.3, 0.0):
+        solids.update(time)
+        found = grid.to_numpy(solids.open)
+        # Eight cells of 1/16 m; places differ by rounding.
+        np.testing.assert_allclose(found[:, N // 2 :], before[:, : N // 2], atol=1e-4)
+        assert (found[:, : N // 2 - 2] == 1).all()
+
+
+def test_a_motion_is_asked_once_for_each_time():
+    """A clock would say another place for each copy beyond the sides, and for each corner of voxels."""
+    grid = Grid((N, N), 1 / N)
+    body = Present(0.5, 0.5)
+    solid = Solid("sphere", (0.5, 0.5), radius=0.2, motion=body)
+    solids = Solids(grid, Walls(grid, [["periodic", "periodic"]] * 2), [solid], Faces.VOXELS)
+    assert body.asked == 1
+    for time in (0.0, 0.1):
+        solids.update(time)
+    assert body.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("pivot", (np.nan, 0.5), "2 finite"),
+        ("pivot", (0.5, 0.5, 0.5), "2 finite"),
+        ("rotation", [[1.0, 0.0], [np.inf, 1.0]], "2 x 2 finite"),
+        ("rotation", np.eye(3), "2 x 2 finite"),
+        ("velocity", (0.0, 1e300), "2 finite"),
+        ("angular_velocity", (0.0, 0.0, np.nan), "3 finite"),
+        ("angular_velocity", (1.0,), "3 finite"),
+    ],
+)
+def test_a_pose_that_is_none_is_refused_by_name_and_time(field, value, allowed):
+    grid = Grid((4, 4), 0.25)
+    walls, body = Walls(grid, [["free-slip", "free-slip"]] * 2), Present(0.5, 0.5)
+    solids = [Solid("sphere", (0.2, 0.2), radius=0.1), Solid("sphere", (0.5, 0.5), radius=0.2, motion=body)]
+    made = Solids(grid, walls, solids)
+    body.pose = body.pose._replace(**{field: value})
+    with pytest.raises(ValueError, match=rf"^the {field} of solids\[1\] at t = 0.5 s is .*{allowed} numbers$"):
+        made.update(0.5)
+    with pytest.raises(ValueError, match=rf"^the {field} of solids\[1\] at t = 0 s is .*{allowed} numbers$"):
+        Solids(grid, walls, solids)
 
 
 def test_misuse_is_said(dim):
