@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .flow import TooManySteps
     from .grid import Grid
     from .render.renderer import Renderer
     from .resampling import resample
@@ -41,6 +42,7 @@ _HOME = {
     "Solid": ".solids",
     "Stage": ".simulation",
     "Step": ".simulation",
+    "TooManySteps": ".flow",
     "preset": ".scene",
     "preset_names": ".scene",
     "resample": ".resampling",
@@ -61,6 +63,7 @@ __all__ = [
     "Solid",
     "Stage",
     "Step",
+    "TooManySteps",
     "preset",
     "preset_names",
     "resample",

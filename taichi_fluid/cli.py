@@ -189,6 +189,7 @@ def _show_window(scene: Scene, arch: str) -> None:
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
     from .backend import COMPILING
     from .comparison import flow_of, simulations_of
+    from .flow import TooManySteps
     from .simulation import NotFinite
     from .viewer.recorder import Recorder, record
 
@@ -202,7 +203,7 @@ def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -
             _say(sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         numbers = record(flow, recorder)
-    except NotFinite as error:
+    except (NotFinite, TooManySteps) as error:
         _show(recorder.written if recorder else [])
         _stop(str(error), status=1)
     except (KeyboardInterrupt, Terminated) as broken:

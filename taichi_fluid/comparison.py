@@ -100,6 +100,14 @@ class Comparison(Flow):
         """Time step in seconds for both, as ``Simulation.stable_dt``."""
         return self.own.stable_dt(speed)
 
+    def require_whole(self) -> None:
+        """Raise RuntimeError if a step has begun that did not come to its end in both."""
+        for simulation in self.simulations.values():
+            simulation.require_whole()
+
+    def _fastest(self, speed: float) -> float:
+        return self.own._fastest(speed)
+
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         """Make a step of both; its milliseconds are those of each grid, and how its pressure ended is that of ``own``."""
         taken = {}

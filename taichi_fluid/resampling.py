@@ -85,7 +85,7 @@ def resample(source: Simulation, target: Simulation) -> None:
 
     Raises:
         ValueError: if they are the same, or their boxes have other axes or differ by more than a cell.
-        RuntimeError: if Taichi was re-initialised since one of them was built.
+        RuntimeError: if Taichi was re-initialised since one of them was built, or one is not between two steps.
     """
     old, new = source.grid, target.grid
     if source is target:
@@ -95,8 +95,9 @@ def resample(source: Simulation, target: Simulation) -> None:
     coarser = max(old.dx, new.dx)
     if any(abs(one - two) > coarser * (1 + 1e-6) for one, two in zip(old.size, new.size, strict=True)):
         raise ValueError(f"the boxes measure {old.size} and {new.size} m; they may differ by no more than a cell")
-    old.require_runtime()
-    new.require_runtime()
+    for simulation in (source, target):
+        simulation.grid.require_runtime()
+        simulation.require_whole()
     target.time, target.steps, target.burnt = source.time, source.steps, source.burnt
     target.place_solids(target.time)
     before, after = source.state, target.state

@@ -1,8 +1,9 @@
 """The order of the step and the choice of dt. No stencil stands here."""
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,12 @@ class Stage(NamedTuple):
 
     name: str
     run: Callable[["Simulation", float], Iterator[None] | None]
+
+
+class _Underway(NamedTuple):
+    """Which stage a step is in that has begun and not ended; of two steps that are alike, one is still not the other."""
+
+    stage: str
 
 
 class PressureSolver(NamedTuple):
@@ -103,6 +110,7 @@ class Simulation(Flow):
 
     def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
         self._scene = scene
+        self._underway: _Underway | None = None
         self._pixels = [picture.pixels for picture in scene.pictures]
         self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
         self.walls = Walls(self.grid, scene.domain.sides)
@@ -199,8 +207,8 @@ class Simulation(Flow):
 
         So do quantities of one's own, with nothing in them.
 
-        It may be called in the middle of a step that ``stepping`` makes, or after something has become NaN: drop that
-        step, and begin another.
+        It may be called in the middle of a step that ``stepping`` makes, after one that broke off, or after something
+        has become NaN: drop that step, and begin another.
         """
         self.grid.require_runtime()
         # What is dropped here is freed on every backend only if the device no longer works with it.
@@ -208,6 +216,7 @@ class Simulation(Flow):
         self.state.reset(self._scene.carried)
         # Solvers remember directions, which may have become NaN: new ones know nothing.
         self._start()
+        self._underway = None
 
     def clear(self) -> None:
         """Take away all that is carried; the flow goes on. Solids and time stay as they are."""
@@ -604,6 +613,10 @@ class Simulation(Flow):
         solver = self._scene.solver
         if solver.dt is not None:
             return solver.dt
+        speed = self._fastest(speed)
+        return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
+
+    def _fastest(self, speed: float) -> float:
         for source in self._scene.sources:
             if source.velocity is not None and source.active(self.time):
                 speed = max(speed, *map(abs, source.velocity))
@@ -612,22 +625,34 @@ class Simulation(Flow):
                 speed = max(speed, *map(abs, side.velocity)) if side.velocity else speed
         if self.solids:
             # What a solid uncovers is filled one cell deep.
-            speed = max(speed, max(solver.cfl, 1.0) * self.solids.fastest)
-        return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
+            speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
+        return speed
+
+    def require_whole(self) -> None:
+        """Raise RuntimeError if a step has begun that did not come to its end; ``reset`` puts an end to it."""
+        if self._underway is not None:
+            raise RuntimeError(
+                f"the step from t = {self.time:.4g} s did not come to its end: it stands, or broke off, in stage "
+                f"{self._underway.stage!r}, with some quantities moved on and others not. Finish it, or call reset()."
+            )
 
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         stage_ms = {}
         self._pressure_result, self._diffusion_results = None, []
         for stage in list(self.stages):
+            here = self._underway = _Underway(stage.name)
             seconds, start = 0.0, time.perf_counter()
             for _ in self._parts(stage, dt):
                 if timed:
                     ti.sync()
                     seconds += time.perf_counter() - start
                 yield
+                if self._underway is not here:
+                    raise RuntimeError(f"a reset has put an end to this step in stage {stage.name!r}: begin another.")
                 start = time.perf_counter()
             if timed:
-                stage_ms[stage.name] = 1e3 * seconds
+                stage_ms[_free_name(stage.name, stage_ms)] = 1e3 * seconds
+        self._underway = None
         self.time += dt
         self.steps += 1
         return Step(dt, self._pressure_result, stage_ms, tuple(self._diffusion_results))
@@ -674,6 +699,12 @@ _COLLOCATED_STEP = (
     Stage("project again", Simulation._project),
     Stage("carry", Simulation._carry),
 )
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """The name, or with the first number from 2 on that makes it another than those taken."""
+    names = itertools.chain([name], (f"{name} {count}" for count in itertools.count(2)))
+    return next(each for each in names if each not in taken)
 
 
 def _numbers(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:

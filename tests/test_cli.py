@@ -721,6 +721,29 @@ def test_a_scene_that_blows_up_by_itself_says_so(work):
     assert not [name for name in os.listdir(work) if name.startswith(".")]
 
 
+FASTER = """
+from taichi_fluid.simulation import Simulation, Stage
+build = Simulation.__init__
+def hurry(simulation, dt):
+    if simulation.steps == 2:
+        simulation.state.velocity.current.fill(1e9)
+def build_faster(self, scene):
+    build(self, scene)
+    self.stages.append(Stage("accident", hurry))
+Simulation.__init__ = build_faster
+"""
+
+
+def test_a_run_that_would_hardly_go_on_says_so_and_keeps_its_frames(work):
+    done = run_code(FASTER, ["demo", "plume2d", *ON_CPU, "--frames", "9", "--headless"], work)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("taichi-fluid: no step may be longer than ") and "1e+09 m/s" in last
+    assert done.stdout.splitlines() == ["plume2d.mp4", "plume2d.png"]
+    assert frames_of(work, "plume2d.mp4") == 3
+
+
 ANNOUNCE = """
 import sys
 from taichi_fluid.viewer.recorder import Recorder

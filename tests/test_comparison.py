@@ -5,12 +5,13 @@ import pytest
 from scenes_for_tests import burner, plume, scene
 
 from taichi_fluid.comparison import GRIDS, Comparison, flow_of, left_in, own_of, simulations_of
+from taichi_fluid.flow import TooManySteps
 from taichi_fluid.render import label
 from taichi_fluid.render.image import Image
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import SideBySide, half_width, pictures_of
 from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
-from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation import Simulation, Stage
 
 VIEWS = ["volume", "slice", "sheets", "arrows", "tracers"]
 
@@ -70,6 +71,26 @@ def test_a_duration_is_the_same_steps_for_both(dim):
     assert flow.own.steps == flow.other.steps == len(steps)
     assert all(list(step.stage_ms) == list(GRIDS) for step in steps)
     assert flow.step(0.01).dt == 0.01 and flow.own.time == flow.other.time
+
+
+def test_a_step_that_breaks_off_on_one_grid_stops_both():
+    """The staggered one has made its step already: they would go on side by side at two times."""
+    flow = flow_of(both(2))
+    collocated = flow.simulations["collocated"]
+    accident = Stage("accident", lambda simulation, dt: 1 / 0)
+    collocated.stages.insert(2, accident)
+    with pytest.raises(ZeroDivisionError):
+        flow.step()
+    collocated.stages.remove(accident)
+    for begin in (flow.step, lambda: flow.advance(0.1), lambda: next(flow.stepping())):
+        with pytest.raises(RuntimeError, match=r"'accident', .*reset\(\)"):
+            begin()
+    flow.reset()
+    flow.step(0.01)
+    assert [simulation.time for simulation in flow.simulations.values()] == [0.01, 0.01]
+    collocated.state.velocity.current.fill(1e9)
+    with pytest.raises(TooManySteps, match=r"fastest velocity is 1e\+09 m/s"):
+        flow.advance(0.1)
 
 
 def test_a_scene_that_one_cannot_take_is_taken_by_neither(monkeypatch):

@@ -187,6 +187,25 @@ def test_a_fixed_step_is_that_step(opened):
     assert len(lengths) == pytest.approx(40 * FRAME / 0.04, abs=1)
 
 
+def test_a_flow_whose_time_would_stand_still_says_so(opened):
+    session = opened(flow(2))
+    make_steps(session, 1)
+    while session.stepping:
+        session.advance(LITTLE, 0.0)
+    session.simulation.state.velocity.current.fill(1e9)
+    session.advance(AMPLE, FRAME)
+    assert session.failed and session.alarm and not session.stepping
+    for word in ("stopped: no step may be longer", "1e+09 m/s", "steps", "Reset"):
+        assert word in session.message, session.message
+    session.reset()
+    session.set({"solver.dt": 1e-7})
+    session.advance(AMPLE, FRAME)
+    assert session.failed and "solver.dt is 1e-07 s" in session.message
+    session.set({"solver.dt": 0.01})
+    session.reset()
+    make_steps(session, 2)
+
+
 def test_no_step_is_longer_than_the_scene_allows(opened):
     session = opened(flow(2, **{"solver.max_dt": 0.004}))
     for _ in range(10):

@@ -1,15 +1,18 @@
 """The step as a whole: what must rise, rest, agree, stop, and cost nothing the second time."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 from reference import face_shape, mirrored, mirrored_velocity, permuted_velocity
 from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
 
-from taichi_fluid import kernels
+from taichi_fluid import flow, kernels
 from taichi_fluid._ti import ti
+from taichi_fluid.flow import TooManySteps
 from taichi_fluid.pressure.solver import Status
+from taichi_fluid.resampling import resample
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 
 SHAPE = {2: (9, 7), 3: (7, 5, 6)}
@@ -302,6 +305,138 @@ def test_advance_lands_on_the_time_exactly(dim, dt):
     assert simulation.steps > 0
 
 
+# Flows that would hardly go on
+
+
+def test_a_flow_that_has_become_too_fast_says_so_and_ends(dim):
+    """An enormous step, then a duration: the fluid crosses a cell in next to no time."""
+    simulation = Simulation(plume(dim, 8))
+    simulation.step(1e9)
+    speed, before = simulation.check(), simulation.to_numpy("smoke")
+    dt = simulation.stable_dt(speed)
+    words = rf"longer than {dt:.3g} s .*velocity is {speed:.3g} m/s.* the 0.1 s .*{0.1 / dt:.3g} steps: weaker forces"
+    with pytest.raises(TooManySteps, match=words.replace("+", r"\+")):
+        simulation.advance(0.1)
+    assert simulation.steps == 1, "before the first step, and what there is stays"
+    np.testing.assert_array_equal(simulation.to_numpy("smoke"), before)
+    assert simulation.step().dt == dt, "one step always ends"
+    # As many as may be asked for are made; here a few.
+    assert len(simulation.advance(3 * simulation.stable_dt(simulation.check()))) >= 1
+
+
+def test_a_flow_that_becomes_too_fast_on_the_way_ends(monkeypatch):
+    """A force along a periodic box that would make 300 m/s of it in 50 ms; of the steps few are allowed, to be quick."""
+    monkeypatch.setattr(flow, "MOST_STEPS", 20)
+    push = {"body_force": [6e3, 0.0]}
+    simulation = Simulation(scene((8, 7), 0.1, push, {"max_dt": 0.01}, boundaries="periodic"))
+    with pytest.raises(TooManySteps, match=r"solver\.max_dt of"):
+        simulation.advance(0.5)
+    speed = simulation.check()
+    # 1.5 cells of 0.1 m in each of 20 steps in 10 ms; the force has just made it so fast, to the rounding of f32.
+    assert 300 < speed < 310
+    assert speed == pytest.approx(6e3 * simulation.time, rel=1e-4)
+    assert simulation.steps > 20
+
+
+def test_a_fixed_step_of_next_to_nothing_is_refused_unless_it_is_asked_for_twice():
+    tiny = scene((6, 5), solver={"dt": 1e-7})
+    simulation = Simulation(tiny)
+    with pytest.raises(
+        TooManySteps, match=r"^solver.dt is 1e-07 s .* 0.0417 s .* 4.17e\+05 steps: choose a longer solver.dt"
+    ):
+        simulation.advance(1 / 24)
+    assert simulation.steps == 0
+    assert len(simulation.advance(5e-7)) == 5, "a short stretch is soon over"
+    assert simulation.step().dt == 1e-7
+    # 24 steps within the longest one are few, however many of those there are; one million are not waited for here.
+    simulation.scene = tiny.with_values({"solver.max_dt": 2.4e-6})
+    stop = Stage("stop", lambda sim, dt: 1 / (30 - sim.steps))
+    simulation.stages.append(stop)
+    with pytest.raises(ZeroDivisionError):
+        simulation.advance(0.1)
+    assert simulation.steps == 30
+
+
+# Steps that break off
+
+
+def break_off(simulation, where="burn"):
+    """A step that breaks off in a stage called ``accident`` after ``where``; the stages are as before after it."""
+
+    def fail(sim, dt):
+        raise KeyError("an accident")
+
+    stages = list(simulation.stages)
+    names = [stage.name for stage in stages]
+    simulation.stages.insert(names.index(where), Stage("accident", fail))
+    with pytest.raises(KeyError, match="an accident"):
+        simulation.step()
+    simulation.stages[:] = stages
+
+
+def refusals(flow):
+    """Each way to make a step, as a function."""
+    return (flow.step, lambda: flow.step(0.01), lambda: flow.advance(0.1), lambda: next(flow.stepping()))
+
+
+def test_after_a_stage_that_failed_no_step_begins_until_reset(dim):
+    simulation, new = Simulation(plume(dim, 8, dt=0.02)), Simulation(plume(dim, 8, dt=0.02))
+    simulation.step()
+    break_off(simulation)
+    for begin in refusals(simulation):
+        with pytest.raises(RuntimeError, match=r"step from t = 0\.02 s .* stage 'accident', .*reset\(\)"):
+            begin()
+    assert (simulation.steps, simulation.time) == (1, 0.02)
+    assert simulation.check() > 0 and simulation.to_numpy("smoke").any(), "what there is can be looked at"
+    simulation.scene = simulation.scene.with_values({"fluid.cooling": 0.7})
+    with pytest.raises(RuntimeError, match="accident"):
+        simulation.step()
+    with pytest.raises(RuntimeError, match="accident"):
+        resample(simulation, Simulation(plume(dim, 12, dt=0.02)))
+    simulation.reset()
+    new.scene = simulation.scene
+    for _ in range(2):
+        assert simulation.step() == new.step()
+    np.testing.assert_array_equal(simulation.to_numpy("velocity"), new.to_numpy("velocity"))
+
+
+def test_a_step_that_is_left_or_dropped_half_way_lets_no_other_begin():
+    simulation = Simulation(plume(2, 8, dt=0.02))
+    parts = simulation.stepping()
+    next(parts)
+    for begin in refusals(simulation):
+        with pytest.raises(RuntimeError, match=r"'advect'.* Finish it"):
+            begin()
+    for _ in parts:
+        pass
+    assert simulation.step().dt == 0.02, "finished, it is whole"
+    dropped = simulation.stepping()
+    next(dropped)
+    dropped.close()
+    with pytest.raises(RuntimeError, match="'advect'"):
+        simulation.step()
+    simulation.reset()
+    stale = simulation.stepping()
+    next(stale)
+    simulation.reset()
+    simulation.step()
+    with pytest.raises(RuntimeError, match="reset has put an end to this step in stage 'advect'"):
+        next(stale)
+    assert simulation.steps == 1
+    simulation.step()
+
+
+def test_what_a_step_refuses_before_it_begins_breaks_nothing_off(dim):
+    simulation = Simulation(plume(dim, 6, dt=0.02))
+    with pytest.raises(ValueError, match="dt"):
+        simulation.step(-1.0)
+    simulation.state.velocity.current.fill(math.nan)
+    with pytest.raises(NotFinite):
+        simulation.step()
+    simulation.state.velocity.clear()
+    simulation.step()
+
+
 # Building in
 
 
@@ -326,6 +461,16 @@ def test_a_stage_of_ones_own_runs_between_two_others(dim):
     assert calls == [(0, 0.02), (1, 0.02)]
     assert not simulation.to_numpy("velocity").any()
     assert simulation.to_numpy("smoke").any()
+
+
+def test_two_stages_of_one_name_are_timed_apart():
+    simulation = Simulation(scene((5, 4)))
+    wait = Stage("report", lambda sim, dt: time.sleep(0.02))
+    simulation.stages = [wait, Stage("report 2", lambda sim, dt: None), *simulation.stages, wait, wait]
+    stage_ms = simulation.step(timed=True).stage_ms
+    names = ["advect", "sources", "burn", "forces", "diffuse", "project"]
+    assert list(stage_ms) == ["report", "report 2", *names, "report 3", "report 4"]
+    assert all(stage_ms[name] >= 20 for name in ("report", "report 3", "report 4")) and stage_ms["report 2"] < 20
 
 
 def test_a_step_is_timed_only_when_asked(dim):

@@ -76,6 +76,7 @@ def record(flow: Simulation | Comparison, recorder: Recorder, console: Console |
     Raises:
         NotFinite: if a quantity becomes NaN or infinite; the pictures so far are kept.
         Terminated: if the process is asked to end; the pictures so far are kept.
+        TooManySteps: if the flow becomes too fast to go on by a picture; so are they then.
     """
     output = flow.scene.output
     steps: list[Step] = []
