@@ -259,7 +259,7 @@ def _before_solids(q, end, open: ti.template(), distance: ti.template(), inv_dx,
     free = ti.f32(1.0)
     if ti.static(course.solids):
         s = strides_of(n)
-        length = (end - q).norm()
+        length = ti.sqrt((end - q).norm_sqr())
         H = ti.cast(ti.floor(q + ti.f32(0.5)), ti.i32)
         if distance[flat(ti.min(ti.max(H, 1), n), s)] * inv_dx < length + ti.f32(_CLEAR):
             home, steps = H, ti.cast(ti.ceil(length * ti.f32(_LOOKS_PER_CELL)), ti.i32)
@@ -346,7 +346,7 @@ def _note_far(m, step, ways: ti.template(), occupied: ti.template(), course: ti.
         far = 0
         along_run(m, width, _find_far, (step, ways, far))
         if far != 0:
-            occupied[occupied.shape[0] - 1] = 1
+            occupied[occupied.shape[0] - 1] = ti.i32(1)
 
 
 @ti.func
@@ -556,7 +556,7 @@ def _mark_stretch_at(c, I, s, a: ti.template(), offset, occupied: ti.template(),
 @ti.func
 def _any_beside(place, along, step, last, noted: ti.template()):
     """Whether any of the rows is marked that lie within ``_NEAR`` of the one at ``along``, ``step`` apart in ``noted``."""
-    anything = 0
+    anything = ti.i32(0)
     for k in ti.static(range(-_NEAR, _NEAR + 1)):
         anything |= noted[place + (ti.min(ti.max(along + k, 0), last) - along) * step]
     return anything
@@ -625,7 +625,7 @@ def _predict_run(
     most: ti.template(), n, offset, lower, upper, period, open: ti.template(), distance: ti.template(), inv_dx,
     occupied: ti.template(), cargo: ti.template(), width: ti.template(),
 ):  # fmt: skip
-    anything = 1
+    anything = ti.i32(1)
     if ti.static(cargo.sparse):
         anything = _is_anything_near(I, occupied, n)
         occupied[_noted_at(I, occupied, n)] = anything
@@ -688,7 +688,7 @@ def trace_kernels(loops, course):
         if ti.static(course.sparse):
             ti.loop_config(serialize=True)
             for _ in range(1):
-                occupied[occupied.shape[0] - 1] = 0
+                occupied[occupied.shape[0] - 1] = ti.i32(0)
         each_run(
             n, width, _write_ways,
             (velocity, open, distance, inv_dx, departure, arrival, n, period, step, occupied, course, width),

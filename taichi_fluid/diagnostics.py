@@ -65,7 +65,7 @@ def _speed_square_at(c, I, s, u: ti.template(), n):
 
 @ti.func
 def _write_speed(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
-    out[c] = scale * on.at_centre(u, c, n).norm()
+    out[c] = scale * ti.sqrt(on.at_centre(u, c, n).norm_sqr())
 
 
 @ti.func
@@ -94,7 +94,7 @@ def _square_at(c, I, s, a: ti.template()):
 @ti.func
 def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
     w = vorticity_at(u, c, n, on.derivative, ti.i32(0))
-    out[c] = scale * (w.norm() if ti.static(n.n == 3) else w[2])
+    out[c] = scale * (ti.sqrt(w.norm_sqr()) if ti.static(n.n == 3) else w[2])
 
 
 @kernel_family

@@ -64,7 +64,7 @@ def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.templa
             found[ti.i32(axis), k] = w[axis]
     else:
         found[ti.i32(0), k] = w[2]
-    found[ti.i32(found.n - 1), k] = w.norm()
+    found[ti.i32(found.n - 1), k] = ti.sqrt(w.norm_sqr())
 
 
 @ti.func
@@ -86,7 +86,7 @@ def _confinement_of(k, c, vorticity: ti.template(), magnitude: ti.template(), fo
     s = strides_of(n)
     here, cells = cell_of_run(c, k), cells_of(s, n)
     g = gradient_at(magnitude, c, s, k)
-    g *= ti.f32(1.0) / (g.norm() + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[here])
+    g *= ti.f32(1.0) / (ti.sqrt(g.norm_sqr()) + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[here])
     if ti.static(n.n == 3):
         w = ti.Vector([vorticity[here], vorticity[beside(c, cells, k)], vorticity[beside(c, 2 * cells, k)]])
         set_column(found, k, g.cross(w))

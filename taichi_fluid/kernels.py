@@ -16,8 +16,10 @@ A body writes ``a[c] = a[c] + x``, never ``a[c] += x``: on an array the latter i
 costs ten times as much.
 """
 
+import contextlib
 import ctypes
 import functools
+import warnings
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -251,7 +253,7 @@ def _position(index, lower, upper, last: ti.template()):
     I = lower
     rest = index
     for a in ti.static(range(last, 0, -1)):
-        width = upper[a] - lower[a]
+        width = ti.cast(upper[a] - lower[a], ti.i32)
         I[a] = lower[a] + rest % width
         rest = rest // width
     I[0] = lower[0] + rest
@@ -324,7 +326,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         base = flat(I, s)
         for k in range(count):
             J = I
-            J[last] += step * k
+            J[last] += ti.i32(step) * k
             body(base + address(step * k, ARRAY_BITS), J, s, *args)
 
     @ti.func
@@ -386,7 +388,7 @@ def loops(shape: LoopShape) -> SimpleNamespace:
         """``each_run`` of the box of integer positions from 1 to below ``end``."""
         begins = end
         if ti.static(rows):
-            begins[last] = 2
+            begins[last] = ti.i32(2)
         each_cell_in(n * 0 + 1, begins, n, runs_from, (end[last] - 1, width, body, args))
 
     @ti.func
@@ -697,6 +699,17 @@ def loops(shape: LoopShape) -> SimpleNamespace:
     )
 
 
+@contextlib.contextmanager
+def _compiling():
+    """Let Taichi compile in silence: with a ``default_ip`` of 64 bits it warns of every literal in a ``range``.
+
+    No loop of ours is as long as 2**31. What it prints itself, on precision, is not silenced: types say what is meant.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Casting range_for boundary values")
+        yield
+
+
 class Launcher:
     """A kernel, launched without what Taichi does anew in Python each time, which for a vector takes 15 µs.
 
@@ -712,7 +725,10 @@ class Launcher:
         self._ready: tuple[Any, Any] = (None, None)
 
     def __call__(self, *args, **kwargs) -> None:
-        if kwargs or not self.launch(args):
+        if not self._primal.compiled_kernels:
+            with _compiling():
+                self._kernel(*args, **kwargs)
+        elif kwargs or not self.launch(args):
             self._kernel(*args, **kwargs)
 
     def launch(self, args) -> bool:
@@ -856,7 +872,8 @@ class GraphRecorder:
         arrays = [id(value) for value in args if isinstance(value, ti.Ndarray)]
         if len(set(arrays)) != len(arrays):
             raise ValueError("the same array was given twice to one kernel")
-        self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
+        with _compiling():
+            self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
         self._launches.append((kernel, args))
 
     def finish(self) -> Replay:

@@ -50,7 +50,7 @@ def _closest_on_triangle(p, a, b, c):
 def _solid_angle(p, a, b, c):
     """Signed solid angle of the triangle seen from ``p``, after Van Oosterom and Strackee (1983)."""
     x, y, z = a - p, b - p, c - p
-    lx, ly, lz = x.norm(), y.norm(), z.norm()
+    lx, ly, lz = ti.sqrt(x.norm_sqr()), ti.sqrt(y.norm_sqr()), ti.sqrt(z.norm_sqr())
     volume = x.dot(y.cross(z))
     spread = lx * ly * lz + x.dot(y) * lz + y.dot(z) * lx + z.dot(x) * ly
     return ti.f32(2.0) * ti.atan2(volume, spread)

@@ -222,7 +222,7 @@ def _sampled_distance(x, table: ti.template(), size, origin, inv_spacing):
                 at = at * size[axis] + corner[axis]
                 w *= ti.f32(1.0) - f[axis]
         total += w * table[at]
-    return total + (q - inside).norm() / inv_spacing
+    return total + ti.sqrt((q - inside).norm_sqr()) / inv_spacing
 
 
 @ti.func
@@ -242,7 +242,7 @@ def _write_nearest(
     elif ti.static(kind == "sampled"):
         d = _sampled_distance(x, table, size, a, inv_spacing)
     else:
-        d = shape(x)
+        d = ti.cast(shape(x), ti.f32)
     # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
     d -= ti.f32(_TOUCH) * dx
     if d < distance[c]:
@@ -463,7 +463,7 @@ def _normal_at(distance: ti.template(), c, s):
                 node += s[axis]
         for axis in ti.static(range(s.n)):
             g[axis] += ti.f32(ti.static(2.0 * ((corner >> axis) & 1) - 1.0)) * distance[node]
-    return g / ti.max(g.norm(), ti.f32(1e-20))
+    return g / ti.max(ti.sqrt(g.norm_sqr()), ti.f32(1e-20))
 
 
 @kernel_family

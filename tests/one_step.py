@@ -35,5 +35,5 @@ def _value(text: str):
 if __name__ == "__main__":
     out, dim, arch, *options = sys.argv[1:]
     settings = {key: _value(text) for key, text in (option.split("=") for option in options)}
-    ti.init(arch=getattr(ti, arch), log_level=ti.ERROR, enable_fallback=False, random_seed=0, **settings)
+    ti.init(arch=getattr(ti, arch), enable_fallback=False, random_seed=0, **settings)
     np.savez(out, **one_step(int(dim)))

@@ -34,6 +34,22 @@ def plume(dim, cells, **solver) -> Scene:
     return scene((cells,) * dim, 1.0 / cells, fluid=fluid, solver=solver, sources=[burner(dim)])
 
 
+def everything(dim) -> Scene:
+    """Every term of the step, two solids and an open side; few cells."""
+    shape = (10, 12, 8)[:dim]
+    rates = dict.fromkeys(("smoke_fade", "velocity_fade", "smoke_dissipation", "cooling", "smoke_weight"), 0.1)
+    fluid = {**rates, "viscosity": 1e-3, "smoke_diffusion": 1e-3, "confinement": 0.01, "radiation": 1.0}
+    fluid["body_force"] = [0.1] * dim
+    source = burner(dim, dye=[1.0, 0.5, 0.0], velocity=[0.3, 0.5, 0.1][:dim], mottle=0.5, fuel=2.0, blast=1.0)
+    sides = [("free-slip", "no-slip"), ("no-slip", "open"), ("free-slip", "free-slip")][:dim]
+    solids = [
+        {"shape": "sphere", "center": [0.6, 0.7, 0.4][:dim], "radius": 0.2, "swing": [0.1, 0.05, 0.02][:dim]},
+        {"shape": "box", "center": [0.2, 0.9, 0.4][:dim], "size": [0.15] * dim, "slip": True},
+    ]
+    combustion = {"combustion.burn_rate": 1.0, "combustion.expansion": 0.5}
+    return scene(shape, 0.1, fluid, {"dt": 0.03}, [source], sides).with_values({"solids": solids, **combustion})
+
+
 def smooth_velocity(shape, size=0.3):
     """A velocity of a few wide vortices, neither at rest nor free of divergence, 0 on the walls."""
     faces = []

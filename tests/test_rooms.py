@@ -153,6 +153,16 @@ def test_only_the_backend_room_starts_taichi(path):
         assert not calls_of(parsed(path)) & {"init", "reset"}, path
 
 
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_lengths_are_of_32_bits_whatever_the_type_of_literals(path):
+    """``norm`` and ``normalized`` add an epsilon of ``default_fp``: write ``ti.sqrt(v.norm_sqr())``."""
+    for function in filter(is_taichi_function, ast.walk(parsed(path))):
+        for node in ast.walk(function):
+            assert not (isinstance(node, ast.Attribute) and node.attr in ("norm", "norm_inv", "normalized")), (
+                f"{function.name}:{node.lineno}"
+            )
+
+
 def array_parameters(function: ast.FunctionDef) -> set[str]:
     """Parameters that may be arrays: annotated ``ti.template()`` or ``Array``."""
     names = set()

@@ -3,7 +3,16 @@
 Taichi's own ``ti.random`` ignores the seed on Vulkan and Metal.
 """
 
-from .._ti import ti
+from .._ti import impl, ti
+
+
+@ti.func
+def _wrapped_product(a, b):
+    """The last 32 bits of a product; ``ti.init(debug=True)`` would print a line at each one that has more."""
+    if ti.static(impl.current_cfg().debug):
+        return ti.cast(ti.cast(a, ti.u64) * ti.cast(b, ti.u64), ti.u32)
+    else:
+        return a * b
 
 
 @ti.func
@@ -12,9 +21,9 @@ def hash_01(I):
     h = ti.cast(-1640531527, ti.u32)  # the golden ratio; below, MurmurHash3's mixing, as i32 literals
     for axis in ti.static(range(I.n)):
         h = h ^ ti.cast(I[axis], ti.u32)
-        h = h * ti.cast(-2048144789, ti.u32)
+        h = _wrapped_product(h, ti.cast(-2048144789, ti.u32))
         h = h ^ (h >> 13)
-        h = h * ti.cast(-1028477387, ti.u32)
+        h = _wrapped_product(h, ti.cast(-1028477387, ti.u32))
         h = h ^ (h >> 16)
     return ti.cast(h >> 8, ti.f32) * ti.f32(1.0 / 16777216.0)
 
@@ -31,7 +40,7 @@ def value_noise(x):
         w = ti.f32(1.0)
         for axis in ti.static(range(x.n)):
             if ti.static((vertex >> axis) & 1):
-                I[axis] += 1
+                I[axis] += ti.i32(1)
                 w *= f[axis]
             else:
                 w *= ti.f32(1.0) - f[axis]

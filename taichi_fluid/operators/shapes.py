@@ -11,7 +11,7 @@ from .._ti import ti
 @ti.func
 def sphere_distance(x, a, b, radius):
     """Distance to a sphere (2D: a disk)."""
-    return (x - a).norm() - radius
+    return ti.sqrt((x - a).norm_sqr()) - radius
 
 
 @ti.func
@@ -19,14 +19,14 @@ def capsule_distance(x, a, b, radius):
     """Distance to all points within ``radius`` of the segment from ``a`` to ``b``."""
     axis = b - a
     along = (x - a).dot(axis) / ti.max(axis.dot(axis), ti.f32(1e-20))
-    return (x - a - ti.min(ti.max(along, ti.f32(0.0)), ti.f32(1.0)) * axis).norm() - radius
+    return ti.sqrt((x - a - ti.min(ti.max(along, ti.f32(0.0)), ti.f32(1.0)) * axis).norm_sqr()) - radius
 
 
 @ti.func
 def box_distance(x, a, b, radius):
     """Distance to a box with centre ``a`` and half edges ``b``."""
     beyond = ti.abs(x - a) - (b - radius)
-    outside = ti.max(beyond, x * ti.f32(0.0)).norm()
+    outside = ti.sqrt(ti.max(beyond, x * ti.f32(0.0)).norm_sqr())
     return outside + ti.min(beyond.max(), ti.f32(0.0)) - radius
 
 
@@ -34,9 +34,9 @@ def box_distance(x, a, b, radius):
 def cylinder_distance(x, a, b, radius):
     """Distance to a cylinder with flat ends ``a`` and ``b``; in 2D a rectangle of half width ``radius``."""
     axis = b - a
-    length = ti.max(axis.norm(), ti.f32(1e-20))
+    length = ti.max(ti.sqrt(axis.norm_sqr()), ti.f32(1e-20))
     along = (x - a).dot(axis) / length
-    across = (x - a - along / length * axis).norm() - radius
+    across = ti.sqrt((x - a - along / length * axis).norm_sqr()) - radius
     beyond = ti.abs(along - ti.f32(0.5) * length) - ti.f32(0.5) * length
     outside = ti.sqrt(ti.max(across, ti.f32(0.0)) ** 2 + ti.max(beyond, ti.f32(0.0)) ** 2)
     return outside + ti.min(ti.max(across, beyond), ti.f32(0.0))

@@ -19,7 +19,7 @@ CHUNK = 4096
 def _start_label_at(c, I, s, label: ti.template(), inv_diag: ti.template()):
     label[c] = ti.cast(c, ti.i32)
     if inv_diag[c] == 0:
-        label[c] = -1
+        label[c] = ti.i32(-1)
 
 
 @ti.func
@@ -38,7 +38,7 @@ def _hook_at(c, I, s, label: ti.template(), inv_diag: ti.template(), open: ti.te
             if joined:
                 one, two = label[c], label[other]
                 if one != two:
-                    changed[0] = 1
+                    changed[0] = ti.i32(1)
                     if one > two:
                         ti.atomic_min(label[one], two)
                     else:

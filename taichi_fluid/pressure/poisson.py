@@ -268,8 +268,8 @@ def _coarsen_at(c, I, s, fine: ti.template(), coarse: ti.template(), n, fine_n, 
         J = I * 2 - 1
         rest, inside = child, 1
         for a in ti.static(range(s.n)):
-            along = rest % 3
-            rest = rest // 3
+            along = rest % ti.i32(3)
+            rest = rest // ti.i32(3)
             J[a] += along
             if J[a] > fine_n[a] or (along == 2 and I[a] < n[a]):
                 inside = 0

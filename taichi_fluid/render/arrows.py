@@ -47,7 +47,7 @@ def _arrow_pixel(
     q = corner + (ti.cast(x, ti.f32) + ti.f32(0.5)) * across + (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * upward
     inside = inside_box(q, n)
     if (q - inside).norm_sqr() < ti.f32(1e-6):
-        cells_per_pixel = across.norm()
+        cells_per_pixel = ti.sqrt(across.norm_sqr())
         # Place in the plane in cells, its tile, and the way from the tile's middle in pixels.
         place = ti.Vector([q.dot(horizontal) - ti.f32(0.5), q.dot(vertical) - ti.f32(0.5)])
         tile = extent / ti.cast(tiles, ti.f32)
@@ -60,7 +60,7 @@ def _arrow_pixel(
         p = inside_box(q + (middle[0] - place[0]) * horizontal + (middle[1] - place[1]) * vertical, n)
         v = on.sample(velocity, p, n) * inv_speed
         flow = ti.Vector([v.dot(horizontal), v.dot(vertical)])
-        speed = flow.norm()
+        speed = ti.sqrt(flow.norm_sqr())
         length = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
         # Below two pixels an arrow is a dot: it fades out.
         visible = ti.min(ti.max(length - ti.f32(1.0), ti.f32(0.0)), ti.f32(1.0))

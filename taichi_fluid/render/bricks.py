@@ -25,7 +25,7 @@ def _write_occupied(
     index = 0
     while index < cells and found == 0:
         rest = index
-        at = 0
+        at = fine_s[0] * 0
         for axis in ti.static(range(I.n - 1, -1, -1)):
             width = high[axis] - low[axis]
             at += (low[axis] + rest % width) * fine_s[axis]

@@ -39,7 +39,7 @@ def _sheets_pixel(
     for k in range(sheets):
         sheet = k
         if steepness < 0:
-            sheet = sheets - 1 - k
+            sheet = sheets - ti.i32(1) - k
         plane = ti.f32(0.5) + (ti.cast(sheet, ti.f32) + ti.f32(0.5)) * spacing
         t = ti.abs(plane - eye.dot(normal)) / slope
         ahead = (plane - eye.dot(normal)) * steepness

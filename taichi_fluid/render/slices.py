@@ -25,7 +25,7 @@ def _slice_pixel(
         value = (sample(values, 0, inside, n) - low) * inv_range
         colour = shade * mapped_colour(table, value)
         if ti.static(has_solids):
-            covered = ti.f32(0.5) - depth_at(distance, inside, n, dx) / across.norm()
+            covered = ti.f32(0.5) - depth_at(distance, inside, n, dx) / ti.sqrt(across.norm_sqr())
             colour += ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0)) * (ti.f32(SOLID_GREY) - colour)
     write_pixel(image, y * width + x, colour)
 

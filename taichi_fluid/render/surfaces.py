@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..kernels import float_vector, strides_of
+from ..kernels import flat, float_vector, strides_of
 from ..operators.interpolation import inside_box, sample
 from ..solids import Solids
 
@@ -86,11 +86,8 @@ def surface_colour(
         behind[axis] += ti.f32(1.0)
         normal[axis] = depth_at(distance, inside_box(behind, n), n, ti.f32(1.0))
         normal[axis] -= depth_at(distance, inside_box(before, n), n, ti.f32(1.0))
-    normal /= ti.max(normal.norm(), ti.f32(1e-20))
-    s = strides_of(n)
-    nearest = 0
-    for axis in ti.static(range(q.n)):
-        nearest += s[axis] * ti.min(ti.cast(q[axis] + ti.f32(1.0), ti.i32), n[axis] + 1)
+    normal /= ti.max(ti.sqrt(normal.norm_sqr()), ti.f32(1e-20))
+    nearest = flat(ti.min(ti.cast(q + ti.f32(1.0), ti.i32), n + 1), strides_of(n))
     index = 3 * ti.cast(owner[nearest], ti.i32)
     above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), light_n)
     facing = ti.max(normal.dot(direction), ti.f32(0.0))

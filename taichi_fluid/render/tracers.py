@@ -98,7 +98,7 @@ def _moved(p, velocity: ti.template(), duration, n, inv_dx, wrap, exits_below, e
     while remaining > 0 and here == 1 and steps < MOST_STEPS:
         steps += 1
         v = on.sample(velocity, q, n) * inv_dx
-        h = ti.min(remaining, ti.f32(CELLS_PER_STEP) / ti.max(v.norm(), ti.f32(1e-20)))
+        h = ti.min(remaining, ti.f32(CELLS_PER_STEP) / ti.max(ti.sqrt(v.norm_sqr()), ti.f32(1e-20)))
         middle = inside_box(q + ti.f32(0.5) * h * v, n)
         q += h * on.sample(velocity, middle, n) * inv_dx
         remaining -= h
@@ -127,7 +127,7 @@ def _outside_solids(p, distance: ti.template(), n, dx):
             behind[axis] += ti.f32(0.5)
             normal[axis] = depth_at(distance, inside_box(behind, n), n, dx)
             normal[axis] -= depth_at(distance, inside_box(before, n), n, dx)
-        normal /= ti.max(normal.norm(), ti.f32(1e-20))
+        normal /= ti.max(ti.sqrt(normal.norm_sqr()), ti.f32(1e-20))
         q = inside_box(q + (ti.f32(0.02) - away) * normal, n)
     return q
 
@@ -153,7 +153,7 @@ def _advance(
         else:
             age -= life * ti.floor(age / life)
             duration = ti.min(age, dt)
-        births += 1
+        births += ti.i32(1)
         p, here = _birthplace(k, births, n, distance, dx, has_solids)
     if here == 1 and duration > 0:
         p, here = _moved(p, velocity, duration, n, ti.f32(1.0) / dx, wrap, exits_below, exits_above, on)
@@ -163,7 +163,7 @@ def _advance(
             here = 0
     if here == 0:
         # What leaves the box is replaced by what enters it, in full light already; so the crowd stays even.
-        births += 1
+        births += ti.i32(1)
         age = ti.f32(BRIGHTEN) * life
         p, here = _entrance(k, births, velocity, fastest, dt, n, distance, dx, exits_below, exits_above, has_solids, on)
         if here == 0:
@@ -183,8 +183,9 @@ def _advance(
 @ti.func
 def _in_sight(p, eye, distance: ti.template(), n, dx):
     """1 unless a solid stands between a point and the eye."""
-    way = (eye - p).normalized()
-    leave = ti.min(box_span(p, way, n)[1], (eye - p).norm())
+    length = ti.sqrt((eye - p).norm_sqr())
+    way = (eye - p) * (ti.f32(1.0) / length)
+    leave = ti.min(box_span(p, way, n)[1], length)
     t = ti.f32(0.0)
     clear = 1
     while t < leave and clear == 1:
@@ -226,7 +227,7 @@ def _add_dot(light: ti.template(), place, width, height, radius, colour):
     for y in range(top - reach, top + reach + 1):
         for x in range(left - reach, left + reach + 1):
             beside = ti.Vector([ti.cast(x, ti.f32), ti.cast(y, ti.f32)]) + ti.f32(0.5) - place
-            weight = ti.f32(1.0) - beside.norm() / radius
+            weight = ti.f32(1.0) - ti.sqrt(beside.norm_sqr()) / radius
             if weight > 0 and x >= 0 and y >= 0 and x < width and y < height:
                 for channel in ti.static(range(3)):
                     amount = ti.cast(ti.f32(UNIT) * weight * colour[channel] + ti.f32(0.5), ti.i32)
@@ -251,11 +252,11 @@ def _draw_tracer(
         if ti.static(has_solids and n.n == 3):
             weight *= ti.cast(_in_sight(p, eye, distance, n, dx), ti.f32)
         if weight > 0:
-            length = ti.min((tail - place).norm() / radius, ti.f32(MOST_DOTS - 1.0))
+            length = ti.min(ti.sqrt((tail - place).norm_sqr()) / radius, ti.f32(MOST_DOTS - 1.0))
             dots = ti.cast(length, ti.i32) + 1
             # A longer streak is fainter, but not as faint as its length would have it: the fast ones are worth seeing.
             shine = weight * gain / ti.sqrt(ti.cast(dots, ti.f32))
-            colour = shine * (mapped_colour(table, (v.norm() - low) * inv_range) + ti.f32(LEAST))
+            colour = shine * (mapped_colour(table, (ti.sqrt(v.norm_sqr()) - low) * inv_range) + ti.f32(LEAST))
             for dot in range(dots):
                 f = ti.cast(dot, ti.f32) / ti.cast(dots, ti.f32)
                 _add_dot(
@@ -295,7 +296,7 @@ def tracer_kernels(loops, has_solids, on):
         radius: ti.f32, gain: ti.f32,
     ):  # fmt: skip
         for i in range(3 * width * height):
-            light[i] = 0
+            light[i] = ti.i32(0)
         for k in range(count):
             _draw_tracer(
                 k, count, light, places, motions, lives, table, distance, n, dx, life, width, height, eye, forward,

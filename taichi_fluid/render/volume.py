@@ -40,7 +40,8 @@ def pixel_ray(x, y, width, height, forward, right, up):
     """Direction of a pixel's ray, and how high the pixel stands: from -1 at the lower edge to 1."""
     across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
     upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
-    return (forward + across * right + upward * up).normalized(), upward
+    ray = forward + across * right + upward * up
+    return ray * (ti.f32(1.0) / ti.sqrt(ray.norm_sqr())), upward
 
 
 @ti.func
