@@ -1,7 +1,11 @@
 """The one place that imports Taichi: quietly, and with a sentence when it cannot be done."""
 
+import functools
 import os
 import sys
+import textwrap
+import weakref
+from types import SimpleNamespace
 
 from .errors import TaichiUnavailable
 
@@ -60,12 +64,88 @@ def _import_taichi():
 ti = _import_taichi()
 
 from taichi._kernels import fill_ndarray  # noqa: E402  (only after the quiet import above)
-from taichi.lang import impl  # noqa: E402
+from taichi.lang import impl, kernel_impl  # noqa: E402
+from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext  # noqa: E402
 from taichi.lang.exception import handle_exception_from_cpp  # noqa: E402
 from taichi.lang.kernel_impl import Kernel  # noqa: E402
 from taichi.lang.matrix import MatrixType  # noqa: E402
 
-__all__ = ["Kernel", "MatrixType", "fill_ndarray", "handle_exception_from_cpp", "impl", "set_packed_image", "ti"]
+__all__ = [
+    "Kernel",
+    "MatrixType",
+    "fill_ndarray",
+    "handle_exception_from_cpp",
+    "impl",
+    "local",
+    "set_packed_image",
+    "subscript",
+    "ti",
+    "traced",
+]
+
+REMEMBERS = ti.__version__ == (1, 7, 4)
+"""Whether Taichi remembers what it has read of a function: where its own way of asking is known to be the one below."""
+
+
+def _remembering(read):
+    """``read(function)``, which Taichi asks anew wherever a function is inlined, asked once."""
+    known = weakref.WeakKeyDictionary()
+
+    @functools.wraps(read)
+    def remembered(function):
+        if function not in known:
+            known[function] = read(function)
+        return known[function]
+
+    return remembered
+
+
+def _remember_sources() -> None:
+    """Half of the time that Taichi spends on a kernel in Python goes into texts for errors that nobody makes.
+
+    For each node of a tree it wraps the lines of its source, and for each inlined call it reads and wraps the source
+    anew. What comes out depends on the function and the place in it alone, and is kept.
+    """
+    kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines)
+    kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile)
+    kernel_impl.textwrap = SimpleNamespace(fill=functools.cache(textwrap.fill), dedent=textwrap.dedent)
+    describe = ASTTransformerContext.get_pos_info
+
+    @functools.wraps(describe)
+    def get_pos_info(self, node):
+        places = self.func.__dict__.setdefault("_taichi_fluid_places", {})
+        key = type(node), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+        if key not in places:
+            places[key] = describe(self, node)
+        return places[key]
+
+    ASTTransformerContext.get_pos_info = get_pos_info
+
+
+if REMEMBERS:
+    _remember_sources()
+
+
+def traced(function):
+    """Mark a plain Python function that a kernel calls: it runs while Taichi traces the kernel.
+
+    It is given expressions and returns one, which becomes part of the kernel as if it stood there. Taichi need not
+    read, parse and translate the function, which for the arithmetic of an index costs more than all else of it. What
+    it is given is computed where it is used, not where it is handed over, so it assigns to nothing.
+    """
+    function._is_taichi_function = True
+    function.func = SimpleNamespace(has_print=False)
+    return function
+
+
+def local(value):
+    """A value that a ``traced`` function uses more than once, computed once."""
+    return impl.expr_init(value)
+
+
+def subscript(vector, index: int):
+    """``vector[index]`` in a ``traced`` function."""
+    return impl.subscript(None, vector, index)
 
 
 def set_packed_image(canvas, packed) -> None:

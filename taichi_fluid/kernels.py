@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._ti import MatrixType, handle_exception_from_cpp, impl, ti
+from ._ti import MatrixType, handle_exception_from_cpp, impl, local, subscript, ti, traced
 
 Array = ti.types.ndarray(dtype=ti.f32, ndim=1)
 """Annotation of every array argument of a kernel: flat, scalar, f32."""
@@ -132,61 +132,53 @@ def _on_cpu() -> bool:
     return arch() in CPU_ARCHS
 
 
-@ti.func
-def address(i, bits: ti.template()):
+@traced
+def address(i, bits):
     """``i``, which is from 0 to below 2**bits, in the form that makes the cheapest address.
 
     An index is 32 bits wide to Taichi, and a sum of two could overflow as far as a CPU's compiler knows, so that it
     extends each one by itself. Of 64 bits that it can see to be few it makes one address and small distances from it.
     """
-    if ti.static(_on_cpu()):
-        return ti.cast(i, ti.i64) & ti.static(2**bits - 1)
-    else:
-        return i
+    return ti.cast(i, ti.i64) & (2**bits - 1) if _on_cpu() else i
 
 
-@ti.func
+@traced
 def strides_of(n):
     """Strides of the flat padded array (``n + 2`` per axis, last axis fastest) of a grid of ``n`` cells."""
-    s = address(n, ARRAY_BITS - 1)
-    step = 1
-    for a in ti.static(range(n.n - 1, -1, -1)):
-        s[a] = address(step, ARRAY_BITS - 1)
-        step *= n[a] + 2
-    return s
+    steps = [ti.cast(1, ti.i32)]
+    for a in range(n.n - 1, 0, -1):
+        steps.insert(0, steps[0] * (subscript(n, a) + 2))
+    return ti.Vector([address(step, ARRAY_BITS - 1) for step in steps])
 
 
-@ti.func
+@traced
 def cells_of(s, n):
     """Length of a padded scalar array: the way from one component to the next."""
-    return address(s[0] * (n[0] + 2), ARRAY_BITS - 1)
+    return address(subscript(s, 0) * (subscript(n, 0) + 2), ARRAY_BITS - 1)
 
 
-@ti.func
+@traced
 def flat(I, s):
     """Flat index of the integer position ``I``."""
-    c = I[0] * s[0]
-    for a in ti.static(range(1, s.n)):
-        c += I[a] * s[a]
-    return address(c, ARRAY_BITS)
+    return address(sum(subscript(I, a) * subscript(s, a) for a in range(s.n)), ARRAY_BITS)
 
 
-@ti.func
+@traced
 def at_most(x, bound):
     """``x``, or ``bound`` where it is larger or NaN, in one instruction on a CPU, where ``ti.min`` takes four."""
-    if ti.static(_on_cpu()):
-        return ti.select(x < bound, x, bound)
-    else:
+    if not _on_cpu():
         return ti.min(x, bound)
+    x, bound = local(x), local(bound)
+    return ti.select(x < bound, x, bound)
 
 
-@ti.func
+@traced
 def at_least(x, bound):
     """``x``, or ``bound`` where it is smaller or NaN."""
-    if ti.static(_on_cpu()):
-        return ti.select(x > bound, x, bound)
-    else:
+    if not _on_cpu():
         return ti.max(x, bound)
+    x, bound = local(x), local(bound)
+    return ti.select(x > bound, x, bound)
 
 
 @ti.func
@@ -200,19 +192,19 @@ def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()
             phase(k, *args)
 
 
-@ti.func
+@traced
 def cell_of_run(c, k):
     """Cell ``k`` of the run that begins at ``c``: a sum that a compiler sees not to overflow, and so to be one way on."""
-    return c + address(k, ti.static(LONG_RUN.bit_length() + 2))
+    return c + address(k, LONG_RUN.bit_length() + 2)
 
 
-@ti.func
-def position_in_run(I, k, axis: ti.template()):
+@traced
+def position_in_run(I, k, axis):
     """Integer position along ``axis`` of cell ``k`` of the run that begins at ``I``."""
-    return I[axis] + k if ti.static(axis == I.n - 1) else I[axis]
+    return subscript(I, axis) + k if axis == I.n - 1 else subscript(I, axis)
 
 
-@ti.func
+@traced
 def beside(c, distance, k):
     """What lies ``distance`` from cell ``k`` of the run that begins at ``c``, or, with a ``k`` of 0, from a cell ``c``.
 

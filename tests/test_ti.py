@@ -1,0 +1,97 @@
+"""What the package lets Taichi remember, and plain functions that run while a kernel is traced."""
+
+import ast
+import types
+
+import pytest
+
+from taichi_fluid import _ti, kernels
+from taichi_fluid._ti import ASTTransformerContext, kernel_impl, local, subscript, ti, traced
+from taichi_fluid.kernels import Array
+from taichi_fluid.operators import interpolation, runs
+
+
+def contexts(module):
+    """Each ``ti.func`` of a module as Taichi reads it, with its tree."""
+    for thing in vars(module).values():
+        if getattr(thing, "_is_taichi_function", False) and isinstance(thing.func, kernel_impl.Func):
+            yield kernel_impl._get_tree_and_ctx(thing.func, is_kernel=False, args=())
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_what_is_remembered_is_what_taichi_says():
+    """For every node of every function: the same text, whether it is asked for the first time or again."""
+    taichis_own = ASTTransformerContext.get_pos_info.__wrapped__
+    nodes = 0
+    for module in (kernels, runs, interpolation):
+        for tree, context in contexts(module):
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.stmt, ast.expr)):
+                    expected = taichis_own(context, node)
+                    assert context.get_pos_info(node) == expected == context.get_pos_info(node)
+                    nodes += 1
+    assert nodes > 500
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_functions_that_look_alike_are_told_apart(tmp_path):
+    """The same text in two files: what is remembered belongs to the function, not to its text."""
+    found = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.py"
+        path.write_text("import taichi as ti\n\n@ti.func\ndef twice(x):\n    return 2 * x\n")
+        module = types.ModuleType(name)
+        exec(compile(path.read_text(), str(path), "exec"), vars(module))
+        ((tree, context),) = contexts(module)
+        found.append((context.file, context.get_pos_info(tree.body[0])))
+    assert [file for file, _ in found] == [str(tmp_path / "one.py"), str(tmp_path / "two.py")]
+    assert all(file in text for file, text in found)
+
+
+@ti.func
+def _wrong(x):
+    return x + no_such_thing  # noqa: F821
+
+
+@ti.kernel
+def _calls_it_twice(a: Array):
+    a[0] = a[0] + ti.f32(1.0)
+    a[1] = _wrong(a[0])
+
+
+def test_a_mistake_in_a_kernel_is_still_shown_where_it_is():
+    a = ti.ndarray(ti.f32, 2)
+    for _ in range(2):
+        with pytest.raises(ti.TaichiCompilationError, match="no_such_thing") as error:
+            _calls_it_twice(a)
+        line = _wrong.func.func.__code__.co_firstlineno + 2
+        assert f'test_ti.py", line {line}, in _wrong' in str(error.value)
+        assert "return x + no_such_thing" in str(error.value)
+
+
+@traced
+def _polynomial(v, x):
+    """Σ v[k] x^k, which asks for ``x`` again and again."""
+    x = local(x)
+    return sum(subscript(v, k) * x**k for k in range(v.n))
+
+
+@ti.func
+def _counted(a: ti.template()):
+    a[3] = a[3] + ti.f32(1.0)
+    return ti.f32(2.0)
+
+
+@ti.kernel
+def _evaluate(a: Array, v: ti.types.vector(3, ti.f32)):
+    for _ in range(1):
+        a[0] = _polynomial(v, _counted(a))
+
+
+@pytest.mark.vulkan_too
+def test_a_traced_function_is_part_of_the_kernel(recwarn):
+    a = ti.ndarray(ti.f32, 4)
+    a.fill(0.0)
+    _evaluate(a, ti.types.vector(3, ti.f32)(1.0, 10.0, 100.0))
+    assert a.to_numpy().tolist() == [421.0, 0.0, 0.0, 1.0]
+    assert not [warning for warning in recwarn if "non-taichi function" in str(warning.message)]
