@@ -60,6 +60,7 @@ TRAFFIC = {
     "solver_kernels.add_correction": ("x z", "x"),
     "mean_kernels.count_unknowns": ("inv_diag", ""),
     "mean_kernels.remove_mean": ("x inv_diag  x inv_diag", "x"),
+    "mean_kernels.find_largest": ("x inv_diag", ""),
     "relaxation_kernels.sweep": ("x rhs inv_diag", "x"),
     "relaxation_kernels.start": ("rhs inv_diag", "x"),
     "relaxation_kernels.smooth": ("x rhs inv_diag", "x"),
