@@ -22,17 +22,17 @@ def _covered_at(I, origin, dx, period, a, b, radius, distance: ti.template(), co
     x = origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx
     if ti.static(component >= 0):
         x[component] -= ti.f32(0.5) * dx
-    images = 1
+    images = ti.i32(1)
     for axis in ti.static(range(I.n)):
         if period[axis] > 0:
-            images *= 3
+            images *= ti.i32(3)
     covered, way = ti.f32(0.0), x - a
     for image in range(images):
         y, rest = x, image
         for axis in ti.static(range(I.n)):
             if period[axis] > 0:
-                y[axis] += ti.cast(rest % 3 - 1, ti.f32) * period[axis]
-                rest = rest // 3
+                y[axis] += ti.cast(rest % ti.i32(3) - ti.i32(1), ti.f32) * period[axis]
+                rest = rest // ti.i32(3)
         part = coverage(distance(y, a, b, radius), ti.f32(1.0) / dx)
         if part > 0:
             covered += part
