@@ -1,10 +1,17 @@
-"""Choice and start of a Taichi backend. Only the command line and the demos come here; the library never does."""
+"""Choice and start of a Taichi backend: for the command line, the demos and programs that leave the choice to us.
 
+The library starts none; of what stands here it only asks for the remark on one that computes in software.
+"""
+
+import ctypes
+import functools
 import os
 import platform
 import re
 import subprocess
 import sys
+import warnings
+from typing import Any
 
 from ._ti import impl, ti
 from .limits import ARCHS
@@ -17,6 +24,14 @@ PROBE_SECONDS = 60
 VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
 """How Taichi's trace names the device that it takes."""
 SOFTWARE = re.compile("llvmpipe|lavapipe|SwiftShader", re.IGNORECASE)
+
+
+VULKAN_LOADERS = {"linux": "libvulkan.so.1", "win32": "vulkan-1.dll"}
+"""The library that knows the Vulkan devices; macOS has none, and no device that is software."""
+CPU_DEVICE = 4
+"""``VK_PHYSICAL_DEVICE_TYPE_CPU``."""
+_started: Any = None
+"""The Taichi that ``start_here`` has started last: who has named an arch to it knows what runs."""
 
 
 class BackendError(RuntimeError):
@@ -64,7 +79,7 @@ def probe_environment() -> dict[str, str]:
 def start(arch: str = "auto", announce: bool = False, **options) -> str:
     """Call ``ti.init`` for the named arch, or for the first of cuda, vulkan, metal and cpu that starts here.
 
-    Software Vulkan (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
+    This is what a program calls in place of ``ti.init(arch=ti.gpu)`` that wants the fastest there is. Software Vulkan (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
 
     Args:
         arch: ``"auto"`` or one of ``ARCHS``.
@@ -103,11 +118,72 @@ def start_here(arch: str, **options) -> None:
     Raises:
         BackendError: if another arch runs in its place.
     """
+    global _started
     ti.init(arch=getattr(ti, arch), **{"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **options})
     if impl.current_cfg().arch != getattr(ti, arch):
         raise BackendError(
             f"{arch} was asked for and TI_ARCH={os.environ.get('TI_ARCH')!r} overrules it: unset TI_ARCH."
         )
+    _started = impl.get_runtime()
+
+
+def warn_of_software() -> None:
+    """Warn, once in a process, where the Taichi that is running is a Vulkan driver that computes on the processor.
+
+    ``ti.init(arch=ti.gpu)`` takes one where there is no other device.
+    """
+    if impl.current_cfg().arch == ti.vulkan and impl.get_runtime() is not _started:
+        _warn_of_vulkan()
+
+
+@functools.cache
+def _warn_of_vulkan() -> None:
+    name = software_device(vulkan_devices())
+    if name:
+        warnings.warn(
+            f"Taichi runs on {name}, a Vulkan driver that computes on the processor, many times slower than Taichi's own "
+            "CPU backend: call ti.init(arch=ti.cpu), or taichi_fluid.backend.start(), which finds the fastest one.",
+            stacklevel=4,  # where the simulation is built
+        )
+
+
+def software_device(devices: list[tuple[str, int]]) -> str:
+    """Name of the one of all Vulkan devices that Taichi takes, if that computes on the processor; else empty.
+
+    Taichi takes any other one before it, unless ``TI_VISIBLE_DEVICE`` is the number of one.
+    """
+    visible = os.environ.get("TI_VISIBLE_DEVICE", "")
+    if visible.isdecimal() and int(visible) < len(devices):
+        devices = [devices[int(visible)]]
+    software = bool(devices) and all(kind == CPU_DEVICE for _, kind in devices)
+    return devices[0][0] if software else ""
+
+
+def vulkan_devices() -> list[tuple[str, int]]:
+    """Name and ``VkPhysicalDeviceType`` of every Vulkan device; none where the loader cannot be asked."""
+    try:
+        vulkan = ctypes.CDLL(VULKAN_LOADERS[sys.platform])
+    except (KeyError, OSError):
+        return []
+    instance, count = ctypes.c_void_p(), ctypes.c_uint32(0)
+    # VkInstanceCreateInfo: its own number, 1, and nothing else.
+    create = (ctypes.c_uint64 * 8)(1)
+    if vulkan.vkCreateInstance(create, None, ctypes.byref(instance)) != 0:
+        return []
+    devices = []
+    try:
+        vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), None)
+        handles = (ctypes.c_void_p * count.value)()
+        vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), handles)
+        for handle in handles[: count.value]:
+            # VkPhysicalDeviceProperties, 824 bytes: four numbers, the type, the name in 256 bytes, and more.
+            properties = ctypes.create_string_buffer(4096)
+            vulkan.vkGetPhysicalDeviceProperties(ctypes.c_void_p(handle), properties)
+            name = ctypes.string_at(ctypes.addressof(properties) + 20).decode(errors="replace")
+            devices.append((name, int.from_bytes(properties.raw[16:20], sys.byteorder)))
+    finally:
+        vulkan.vkDestroyInstance(instance, None)
+    return devices
 
 
 def _worth_trying(arch: str) -> bool:

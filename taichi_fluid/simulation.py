@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import forces
+from . import backend, forces
 from ._ti import ti
 from .advection import Advection, Scheme, Trace
 from .boundary import SCALAR, Walls
@@ -102,6 +102,9 @@ class Simulation(Flow):
         scene: What to simulate.
         solids: More solids than the scene has: with shapes or motions of one's own.
 
+    Warns:
+        UserWarning: once in a process, if Taichi runs on a Vulkan driver that computes on the processor.
+
     Raises:
         RuntimeError: if Taichi is not running.
         ValueError: if the grid is too large for one array.
@@ -123,6 +126,7 @@ class Simulation(Flow):
         self.stages = list(_COLLOCATED_STEP if self.grid.collocated else _STAGGERED_STEP)
         if self.solids:
             self.stages.insert(0, Stage("solids", Simulation._move))
+        backend.warn_of_software()
         self._start()
 
     def _start(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scenes_for_tests import everything
 
+from taichi_fluid import backend
 from taichi_fluid.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -85,6 +86,69 @@ def largest_difference(found, expected) -> dict[str, float]:
         difference = np.abs(found[name] - values).max() / np.abs(values).max()
         out[name] = float(difference) if np.isfinite(difference) else np.inf
     return out
+
+
+SOFTWARE_REMARK = """
+import sys, time, warnings
+from scenes_for_tests import scene
+from taichi_fluid import backend
+from taichi_fluid._ti import ti
+from taichi_fluid.simulation import Simulation
+if sys.argv[1] == "start":
+    backend.start("vulkan")
+else:
+    ti.init(arch=getattr(ti, sys.argv[1]), log_level=ti.ERROR, enable_fallback=False)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        Simulation(scene((5, 4)))
+for warning in caught:
+    print("warned", warning.filename, warning.message)
+start = time.perf_counter()
+devices = backend.vulkan_devices()
+print("took", time.perf_counter() - start, devices)
+"""
+
+
+@pytest.mark.parametrize("started", ["vulkan", "start", "cpu"])
+def test_a_software_device_is_remarked_once_and_only_where_it_was_not_chosen(vulkan, started):
+    done = run("-c", SOFTWARE_REMARK, started)
+    assert done.returncode == 0, done.stdout + done.stderr
+    warned = [line for line in done.stdout.splitlines() if line.startswith("warned")]
+    # What Taichi's own log says of the device that it takes.
+    software = not backend.starts("vulkan", hardware=True)
+    if started == "vulkan" and software:
+        assert len(warned) == 1 and warned[0].startswith("warned <string>"), "said where the simulation is built"
+        assert "ti.init(arch=ti.cpu)" in warned[0] and "taichi_fluid.backend.start()" in warned[0]
+        assert backend.SOFTWARE.search(warned[0])
+    else:
+        assert not warned
+    assert "took" in done.stdout and "[(" in done.stdout, "a driver that starts has a device"
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible", "name"),
+    [
+        ([], None, ""),
+        ([("llvmpipe", 4)], None, "llvmpipe"),
+        ([("llvmpipe", 4), ("NVIDIA H200", 2)], None, ""),
+        ([("llvmpipe", 4), ("NVIDIA H200", 2)], "0", "llvmpipe"),
+        ([("llvmpipe", 4), ("NVIDIA H200", 2)], "1", ""),
+        ([("Intel", 1)], "7", ""),
+        ([("llvmpipe", 4)], "none", "llvmpipe"),
+    ],
+)
+def test_a_software_device_is_one_that_no_other_stands_beside(monkeypatch, devices, visible, name):
+    monkeypatch.delenv("TI_VISIBLE_DEVICE", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("TI_VISIBLE_DEVICE", visible)
+    assert backend.software_device(devices) == name
+
+
+def test_without_a_vulkan_loader_there_is_no_device(monkeypatch):
+    for loaders in ({}, dict.fromkeys(("linux", "win32", "darwin"), "no_such_library")):
+        monkeypatch.setattr(backend, "VULKAN_LOADERS", loaders)
+        assert backend.vulkan_devices() == []
 
 
 def test_vulkan_passes_the_marked_tests(vulkan):
