@@ -24,8 +24,6 @@ PROBE_SECONDS = 60
 VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
 """How Taichi's trace names the device that it takes."""
 SOFTWARE = re.compile("llvmpipe|lavapipe|SwiftShader", re.IGNORECASE)
-
-
 VULKAN_LOADERS = {"linux": "libvulkan.so.1", "win32": "vulkan-1.dll"}
 """The library that knows the Vulkan devices; macOS has none, and no device that is software."""
 CPU_DEVICE = 4
@@ -79,7 +77,8 @@ def probe_environment() -> dict[str, str]:
 def start(arch: str = "auto", announce: bool = False, **options) -> str:
     """Call ``ti.init`` for the named arch, or for the first of cuda, vulkan, metal and cpu that starts here.
 
-    This is what a program calls in place of ``ti.init(arch=ti.gpu)`` that wants the fastest there is. Software Vulkan (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
+    This is what a program calls in place of ``ti.init(arch=ti.gpu)`` that wants the fastest there is. Software Vulkan
+    (Mesa's lavapipe) loses to the CPU backend by an order of magnitude, so ``auto`` passes it over.
 
     Args:
         arch: ``"auto"`` or one of ``ARCHS``.
