@@ -167,6 +167,22 @@ def test_whatever_breaks_a_run_off_its_pictures_are_kept(tmp_path, error):
     assert len(pictures_in(tmp_path / "a.mp4")) == 3
 
 
+def test_a_stage_that_comes_on_the_way_has_its_time(tmp_path):
+    """The numbers of a run are those of the steps that had the stage."""
+    simulation = Simulation(tiny(frames=4))
+
+    def late(simulation, dt):
+        if simulation.steps == 1:
+            simulation.stages.append(Stage("late", lambda simulation, dt: None))
+        elif simulation.steps == 3:
+            simulation.stages.pop()
+
+    simulation.stages.append(Stage("watch", late))
+    numbers = record(simulation, recorder_of(tiny(frames=4), tmp_path / "a.mp4"), silent())
+    assert numbers["steps"] >= 4
+    assert {"watch", "late"} <= set(numbers["stages"])
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("out", ["a.mp4", "frames"])

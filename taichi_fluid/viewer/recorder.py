@@ -138,7 +138,7 @@ def summary(
     solves = [step.pressure for step in steps if step.pressure is not None]
     diffusions = [solve for step in steps for solve in step.diffusion]
     totals = [sum(step.stage_ms.values()) for step in steps]
-    names = steps[-1].stage_ms if steps else {}
+    names = dict.fromkeys(name for step in steps for name in step.stage_ms)
     return {
         "scene": simulation.scene.name,
         "resolution": list(simulation.grid.shape),
@@ -147,7 +147,9 @@ def summary(
         "simulated_seconds": simulation.time,
         "ms_per_step": float(np.median(totals)) if totals else 0.0,
         "render_ms": float(np.median(render_ms)) if render_ms else 0.0,
-        "stages": {name: float(np.median([step.stage_ms[name] for step in steps])) for name in names},
+        "stages": {
+            name: float(np.median([step.stage_ms[name] for step in steps if name in step.stage_ms])) for name in names
+        },
         "pressure_solver": simulation.pressure_solver._asdict(),
         "pressure": {
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
