@@ -122,6 +122,9 @@ def boundary_kernels(loops, collocated):
 class Walls:
     """The sides of one grid: fills ghosts, and tells the elliptic solvers and the traces what its sides mean.
 
+    Attributes:
+        wrap: Per axis, 1 if its two sides are one, for kernels.
+
     Args:
         grid: The grid.
         boundaries: ``boundaries[axis][side]``: a ``Side``, or a ``Boundary`` or its name where that says it all.

@@ -609,10 +609,9 @@ class Solids:
                 rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
         self.motions.from_numpy(rows.ravel())
         kernels.compute_open(samples[-1][0], self.open, n)
-        wrap = int_vector(grid.dim)(*map(int, self.walls.periodic))
         for axis in range(grid.dim):
-            setup_kernels(grid.loops, False).wrap_ghosts(self.open, n, axis * grid.cells, wrap)
-        kernels.compute_fluid(self.open, self.fluid, n, wrap)
+            setup_kernels(grid.loops, False).wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
+        kernels.compute_fluid(self.open, self.fluid, n, self.walls.wrap)
         kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])
         return True

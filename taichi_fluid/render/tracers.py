@@ -333,7 +333,7 @@ class Tracers:
         vector = int_vector(grid.dim)
         passages = (Boundary.INFLOW, Boundary.OPEN)
         self._sides = (
-            vector(*map(int, walls.periodic)),
+            walls.wrap,
             *(vector(*(int(pair[side].kind in passages) for pair in walls.sides)) for side in (0, 1)),
         )
         self._kernels = tracer_kernels(loop_shape(grid.dim), distance is not None, grid.placement)
