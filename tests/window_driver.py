@@ -201,10 +201,18 @@ class Driver:
             pictures, same = now, same + 1 if now == pictures else 0
 
     def place(self, name: str) -> tuple[int, int, int, int]:
-        """Left, top, width and height of a widget that is in sight."""
+        """Left, top, width and height of a widget that is in sight and stays where it is for some frames.
+
+        A line of text that comes or goes above a widget, such as a message that has been read, moves it.
+        """
         if name not in self.state["places"]:
             self.wait(lambda state: name in state["places"])
-        left, top, width, height = self.state["places"][name]
+        found, same = self.state["places"][name], 0
+        while same < 3:
+            now = self.frames(1)["places"].get(name)
+            found, same = now, same + 1 if now == found else 0
+        assert found is not None, f"{name} is gone"
+        left, top, width, height = found
         assert top + height <= self.state["height"], f"{name} is out of sight: fold a section above it"
         return left, top, width, height
 
@@ -222,9 +230,13 @@ class Driver:
         self.drag((left + min(width, 40) / 2, top + height / 2))
 
     def slide(self, name: str, start: float, end: float) -> None:
-        """Drag on a slider from one fraction of its width to another."""
-        left, top, width, height = self.place(name)
-        self.drag(*((left + f * width, top + height / 2) for f in (start, 0.5 * (start + end), end)))
+        """Drag on a slider from one fraction of its width to another; again where it moved away meanwhile."""
+        for _ in range(3):
+            left, top, width, height = place = self.place(name)
+            self.drag(*((left + f * width, top + height / 2) for f in (start, 0.5 * (start + end), end)))
+            if self.place(name) == place:
+                return
+        raise AssertionError(f"{name} does not stay where it is")
 
     def view_point(self, u: float, v: float) -> tuple[float, float]:
         """Pixel of the window at a fraction of the picture, from its lower left."""
