@@ -20,9 +20,9 @@ from taichi_fluid import Grid, Solid, backend
 
 arch = backend.start(sys.argv[1] if len(sys.argv) > 1 else "cpu")
 
-from taichi_fluid.boundary import Walls  # noqa: E402  (after Taichi has started)
+from taichi_fluid.boundaries.solids import Solids  # noqa: E402
+from taichi_fluid.boundaries.walls import Walls  # noqa: E402  (after Taichi has started)
 from taichi_fluid.pressure.solver import EllipticSolver  # noqa: E402
-from taichi_fluid.solids import Solids  # noqa: E402
 
 N = int(sys.argv[2]) if len(sys.argv) > 2 else 128
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 9

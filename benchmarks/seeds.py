@@ -22,7 +22,7 @@ from common import milliseconds, save
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid.sources import Emitter
+from taichi_fluid.physics.sources import Emitter
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "seeds.md"
 BEGIN, END = "<!-- The table is made by benchmarks/seeds.py. -->\n", "<!-- So far. -->\n"

@@ -21,7 +21,7 @@ from taichi_fluid import backend
 arch = backend.start("cpu")
 
 from taichi_fluid._ti import ti  # noqa: E402  (after Taichi has started)
-from taichi_fluid.pressure.poisson import Sides  # noqa: E402
+from taichi_fluid.boundaries.coefficients import Sides  # noqa: E402
 from taichi_fluid.pressure.spectral import pressure_solver  # noqa: E402
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 9

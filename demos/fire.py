@@ -13,7 +13,7 @@ from pathlib import Path
 import taichi_fluid as tf
 from taichi_fluid import backend
 from taichi_fluid.io.images import write_png
-from taichi_fluid.sources import Emitter
+from taichi_fluid.physics.sources import Emitter
 
 
 def main(arch: str = "auto", resolution: int = 64, seconds: float = 2.0) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid.comparison import flow_of, left_in
 from taichi_fluid.io.images import write_png
 from taichi_fluid.render.side_by_side import pictures_of
+from taichi_fluid.simulation.comparison import flow_of, left_in
 
 
 def height(simulation: tf.Simulation) -> float:

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import taichi_fluid as tf
-from taichi_fluid import backend, forces
+from taichi_fluid import backend
 from taichi_fluid.io.images import write_png
+from taichi_fluid.physics import forces
 
 
 def wind(simulation: tf.Simulation, dt: float) -> None:

@@ -16,36 +16,36 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .flow import TooManySteps
+    from .boundaries.sides import Boundary, Side
+    from .boundaries.solids import Motion, SampledDistance, Solid
     from .grid import Grid
     from .render.renderer import Renderer
-    from .resampling import resample
     from .scene import Scene, SceneError, preset, preset_names
-    from .sides import Boundary, Side
     from .simulation import NotFinite, Simulation, Stage, Step
-    from .solids import Motion, SampledDistance, Solid
+    from .simulation.flow import TooManySteps
+    from .simulation.resampling import resample
     from .viewer.window import show
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Boundary": ".sides",
+    "Boundary": ".boundaries.sides",
     "Grid": ".grid",
-    "Motion": ".solids",
+    "Motion": ".boundaries.solids",
     "NotFinite": ".simulation",
     "Renderer": ".render.renderer",
-    "SampledDistance": ".solids",
+    "SampledDistance": ".boundaries.solids",
     "Scene": ".scene",
     "SceneError": ".scene",
-    "Side": ".sides",
+    "Side": ".boundaries.sides",
     "Simulation": ".simulation",
-    "Solid": ".solids",
+    "Solid": ".boundaries.solids",
     "Stage": ".simulation",
     "Step": ".simulation",
-    "TooManySteps": ".flow",
+    "TooManySteps": ".simulation.flow",
     "preset": ".scene",
     "preset_names": ".scene",
-    "resample": ".resampling",
+    "resample": ".simulation.resampling",
     "show": ".viewer.window",
 }
 

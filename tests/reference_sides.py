@@ -16,7 +16,7 @@ AXES = ("cc", "oo", "co", "oc", "pp")
 
 def sides_of(letters):
     """The engine's ``Sides`` of these letters."""
-    from taichi_fluid.pressure.poisson import Sides
+    from taichi_fluid.boundaries.coefficients import Sides
 
     return Sides(box=tuple(float(c == "o") for pair in letters for c in pair), periodic=[p == "pp" for p in letters])
 

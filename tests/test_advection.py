@@ -19,9 +19,9 @@ from reference import (
     take,
 )
 
-from taichi_fluid.advection import Advection, Scheme, Trace
+from taichi_fluid.boundaries.solids import Solids
 from taichi_fluid.grid import Scratch
-from taichi_fluid.solids import Solids
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
 
 SCHEMES = [Scheme.SEMI_LAGRANGIAN, Scheme.MACCORMACK]
 schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.value)

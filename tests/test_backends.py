@@ -260,7 +260,7 @@ def test_diagnostics_from_before_a_new_start_say_so():
     done = run(
         "-c",
         "from taichi_fluid._ti import ti\n"
-        "from taichi_fluid.diagnostics import Diagnostics\n"
+        "from taichi_fluid.simulation.diagnostics import Diagnostics\n"
         "from taichi_fluid.grid import Grid\n"
         "start = lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR)\n"
         "start(); grid = Grid((4, 4), 1.0); measure = Diagnostics(grid); u, a = grid.velocity(), grid.array()\n"

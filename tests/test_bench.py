@@ -15,14 +15,14 @@ import pytest
 from test_cli import COMMAND, environment, one_sentence, run, run_code
 
 from taichi_fluid import kernels
-from taichi_fluid.advection import Advection, Scheme, Trace
 from taichi_fluid.bench import measure, traffic
 from taichi_fluid.bench.files import default_scene
-from taichi_fluid.boundary import Walls
-from taichi_fluid.forces import add_buoyancy
+from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import GraphRecorder
-from taichi_fluid.pressure.poisson import Sides
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
+from taichi_fluid.physics.forces import add_buoyancy
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.relaxation import relaxation_kernels
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance
@@ -42,7 +42,8 @@ NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_
 def step_kernels() -> dict[str, list[str]]:
     """Every kernel that a step may launch, as ``family.kernel``, with its parameters; read off the source."""
     found = {}
-    files = [*PACKAGE.glob("*.py"), *(PACKAGE / "pressure").glob("*.py")]
+    rooms = ("operators", "boundaries", "pressure", "physics", "simulation")
+    files = [path for room in rooms for path in (PACKAGE / room).rglob("*.py")]
     for path in files:
         for family in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(family, ast.FunctionDef) and family.name.endswith("_kernels"):
@@ -399,7 +400,7 @@ def is_gone(pid: int, seconds: float) -> bool:
 def test_what_is_finished_is_kept_when_it_is_killed(measured, tmp_path, number, status):
     _, _, found = measured
     code = f"NUMBERS = {found['rows'][0]!r}\n{BREAKING}\n"
-    code += "from taichi_fluid.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
+    code += "from taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
     arguments = ["bench", "--arch", "cpu", "--dim", "2", "--resolution", "8", "--resolution", "9", "--json", "a.json"]
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
@@ -502,7 +503,9 @@ def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(tmp_pa
 
 
 def test_the_command_line_starts_without_the_benchmark():
-    code = "import sys, taichi_fluid.cli; sys.exit(any('bench' in name or name == 'taichi' for name in sys.modules))"
+    code = (
+        "import sys, taichi_fluid.app.cli; sys.exit(any('bench' in name or name == 'taichi' for name in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], env=environment()).returncode == 0
 
 

@@ -39,7 +39,7 @@ def run(arguments, folder: Path, before=(), **changes) -> subprocess.CompletedPr
 
 def run_code(code: str, arguments, folder: Path) -> subprocess.CompletedProcess:
     """Python code that prepares an accident, then the command, in a process of its own."""
-    code += "\nimport sys\nfrom taichi_fluid.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
+    code += "\nimport sys\nfrom taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment(),
         capture_output=True, text=True, timeout=120,
@@ -220,7 +220,7 @@ def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     ],
 )
 def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, completed):
-    from taichi_fluid import cli
+    from taichi_fluid.app import cli
 
     for name, value in {
         "_TAICHI_FLUID_COMPLETE": "zsh_complete",
@@ -238,7 +238,7 @@ def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, co
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_printed_scene_loads_again(capsys, name):
-    from taichi_fluid import cli
+    from taichi_fluid.app import cli
 
     with pytest.raises(SystemExit) as caught:
         cli.main(["scenes", name])
@@ -248,14 +248,14 @@ def test_a_printed_scene_loads_again(capsys, name):
 
 def test_module_and_command_are_one():
     (command,) = [entry for entry in entry_points(group="console_scripts") if entry.name == "taichi-fluid"]
-    assert command.value == "taichi_fluid.cli:main"
+    assert command.value == "taichi_fluid.app.cli:main"
 
 
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["--help"], ["-h"], ["demo", "--help"], ["run", "-h"], ["doctor", "-h"]]
 )
 def test_help_and_version_name_the_command(tmp_path, capsys, arguments):
-    from taichi_fluid import cli
+    from taichi_fluid.app import cli
 
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments, prog_name="taichi-fluid")
@@ -277,7 +277,7 @@ class Refuse:
             raise Started
 
 sys.meta_path.insert(0, Refuse())
-from taichi_fluid.cli import main
+from taichi_fluid.app.cli import main
 
 def files():
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(".") for name in names)
@@ -579,7 +579,8 @@ def test_taichis_own_variable_does_not_pass_one_arch_off_as_another(work):
 @pytest.fixture
 def chosen(monkeypatch):
     """Runs the command with a display on which windows open; says what would have been done: show, record or both."""
-    from taichi_fluid import backend, cli
+    from taichi_fluid import backend
+    from taichi_fluid.app import cli
     from taichi_fluid.viewer import display
 
     done = []
@@ -753,7 +754,7 @@ def announce(self, picture):
     print("shown", file=sys.stderr, flush=True)
 Recorder.show = announce
 import sys
-from taichi_fluid.cli import main
+from taichi_fluid.app.cli import main
 main(sys.argv[1:], prog_name="taichi-fluid")
 """
 

@@ -12,14 +12,14 @@ import pytest
 from scenes_for_tests import burner
 
 from taichi_fluid import Scene, SceneError, Simulation
-from taichi_fluid.advection import Advection, Scheme, Trace
-from taichi_fluid.boundary import Walls
-from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.diffusion import Diffusion
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
+from taichi_fluid.physics.diffusion import Diffusion
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import EllipticSolver, Status
-from taichi_fluid.resampling import resample
+from taichi_fluid.simulation.diagnostics import Diagnostics
+from taichi_fluid.simulation.resampling import resample
 
 SIGNS = {"free-slip": lambda component, axis: -1 if component == axis else 1, "no-slip": lambda component, axis: -1}
 

@@ -7,15 +7,15 @@ import pytest
 from reference import random_scalar
 from scenes_for_tests import burner, scene, set_state, smooth_velocity
 
-from taichi_fluid.boundary import Walls
-from taichi_fluid.combustion import Flame, radiate
-from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.boundaries.solids import Solid, Solids
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.physics.combustion import Flame, radiate
 from taichi_fluid.pressure.projection import Projection
-from taichi_fluid.resampling import resample
 from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
 from taichi_fluid.simulation import Simulation
-from taichi_fluid.solids import Solid, Solids
+from taichi_fluid.simulation.diagnostics import Diagnostics
+from taichi_fluid.simulation.resampling import resample
 
 SHAPE = {2: (9, 7), 3: (7, 5, 6)}
 COMBUSTION = {"burn_rate": 6.0, "ignition": 100.0, "heat": 900.0, "soot": 0.4, "expansion": 2.0}

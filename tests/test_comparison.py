@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scenes_for_tests import burner, plume, scene
 
-from taichi_fluid.comparison import GRIDS, Comparison, flow_of, left_in, own_of, simulations_of
-from taichi_fluid.flow import TooManySteps
 from taichi_fluid.render import label
 from taichi_fluid.render.image import Image
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import SideBySide, half_width, pictures_of
 from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
 from taichi_fluid.simulation import Simulation, Stage
+from taichi_fluid.simulation.comparison import GRIDS, Comparison, flow_of, left_in, own_of, simulations_of
+from taichi_fluid.simulation.flow import TooManySteps
 
 VIEWS = ["volume", "slice", "sheets", "arrows", "tracers"]
 

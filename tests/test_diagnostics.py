@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from reference import SHAPES, closed_box, divergence, inner, norm, random_scalar, random_velocity, take
 
-from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.grid import Grid
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 LARGE = {2: (400, 401), 3: (64, 65, 66)}
 """Beyond the size below which a CPU runs serially."""

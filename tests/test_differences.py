@@ -14,9 +14,9 @@ from reference import (
     random_velocity,
 )
 
-from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.grid import Scratch
 from taichi_fluid.pressure.projection import Projection
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 
 def divergence_of(faces, shape, dx=1.0):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from reference import table
 
-from taichi_fluid import cli, doctor
-from taichi_fluid.advection import Trace
+from taichi_fluid.app import cli, doctor
+from taichi_fluid.physics.advection import Trace
 
 KINDS = [(dim, method) for dim in (2, 3) for method in doctor.METHODS]
 NO_CUDA = {"CUDA_VISIBLE_DEVICES": "-1"}
@@ -179,7 +179,7 @@ def spoil(self, velocity, *arguments, **options):
     velocity.fill(float("nan"))
     return result
 Projection.project = spoil
-runpy.run_module("taichi_fluid.doctor", run_name="__main__", alter_sys=True)
+runpy.run_module("taichi_fluid.app.doctor", run_name="__main__", alter_sys=True)
 """
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import SHAPES, closed_box, face_shape, mirrored_velocity, norm, random_scalar, random_velocity, take
 
-from taichi_fluid import forces
-from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.physics import forces
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 
 @pytest.mark.vulkan_too

@@ -12,14 +12,15 @@ import pytest
 from reference import SHAPES, face_shape
 
 from taichi_fluid._ti import ti
-from taichi_fluid.advection import Advection, Scheme, Trace
-from taichi_fluid.boundary import Walls
-from taichi_fluid.combustion import Flame, radiate
-from taichi_fluid.diagnostics import Diagnostics
-from taichi_fluid.diffusion import Diffusion
-from taichi_fluid.forces import accelerate, add_buoyancy, add_confinement
+from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.solids import Solid, Solids
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import MAX_ARRAY_BYTES, Grid, Scratch
-from taichi_fluid.pressure.poisson import Sides
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
+from taichi_fluid.physics.combustion import Flame, radiate
+from taichi_fluid.physics.diffusion import Diffusion
+from taichi_fluid.physics.forces import accelerate, add_buoyancy, add_confinement
+from taichi_fluid.physics.sources import Emitter, decay, fade
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import EllipticSolver
 from taichi_fluid.render.arrows import render_arrows
@@ -32,8 +33,7 @@ from taichi_fluid.render.slices import render_slice
 from taichi_fluid.render.tracers import Tracers
 from taichi_fluid.render.volume import render_slab, render_volume
 from taichi_fluid.scene import Camera, Look
-from taichi_fluid.solids import Solid, Solids
-from taichi_fluid.sources import Emitter, decay, fade
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 ROOT = Path(__file__).parent.parent
 

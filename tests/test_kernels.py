@@ -10,7 +10,6 @@ from reference import SHAPES
 
 from taichi_fluid import kernels
 from taichi_fluid._ti import ti
-from taichi_fluid.forces import force_kernels
 from taichi_fluid.grid import Grid
 from taichi_fluid.kernels import (
     BLACK,
@@ -26,6 +25,7 @@ from taichi_fluid.kernels import (
     largest,
     write_run,
 )  # fmt: skip
+from taichi_fluid.physics.forces import force_kernels
 
 ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 

@@ -8,9 +8,9 @@ import pytest
 from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
 
 from taichi_fluid.grid import Grid
-from taichi_fluid.resampling import resample
+from taichi_fluid.physics.sources import Emitter
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
-from taichi_fluid.sources import Emitter
+from taichi_fluid.simulation.resampling import resample
 
 
 def busy(dim, **changes):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taichi_fluid.mesh import MeshError, read_triangles, sample_mesh
+from taichi_fluid.boundaries.mesh import MeshError, read_triangles, sample_mesh
 from taichi_fluid.scene import Scene, SceneError
 from taichi_fluid.simulation import Simulation
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from reference import centred, closed_box, table
 
-from taichi_fluid.advection import Advection, Scheme, Trace
-from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.grid import Scratch
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import Status
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 VALUES = {name: value for name, value in table("normoyle_2x2x1.csv")}
 TRACES = {

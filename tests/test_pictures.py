@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 from scenes_for_tests import scene
 
-from taichi_fluid.pictures import PictureError, cell_amounts, read_picture, text_picture
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.scene import Scene, SceneError, require_installed
+from taichi_fluid.scene.pictures import PictureError, cell_amounts, read_picture, text_picture
 from taichi_fluid.simulation import Simulation
 
 TEXT = {"text": "F", "center": [0.5, 0.5], "width": 0.4}
@@ -481,7 +481,8 @@ def test_without_pillow_a_scene_with_text_is_read_and_checked_as_far_as_that_goe
 
 @pytest.mark.parametrize("command", [["demo", "ink", "--headless"], ["bench", "--scene", "ink"]], ids=["demo", "bench"])
 def test_without_pillow_running_text_says_what_to_install(without_pillow, monkeypatch, capsys, command):
-    from taichi_fluid import backend, cli
+    from taichi_fluid import backend
+    from taichi_fluid.app import cli
 
     monkeypatch.setattr(backend, "start", lambda arch: pytest.fail("a backend was started"))
     with pytest.raises(SystemExit) as caught:
@@ -493,7 +494,7 @@ def test_without_pillow_running_text_says_what_to_install(without_pillow, monkey
 
 
 def test_without_pillow_scenes_prints_the_one_with_text_and_lists_them_all(without_pillow, capsys):
-    from taichi_fluid import cli
+    from taichi_fluid.app import cli
 
     for arguments in (["scenes", "ink"], ["scenes"]):
         with pytest.raises(SystemExit) as caught:
@@ -524,7 +525,7 @@ def test_without_pillow_a_window_keeps_the_scene_it_has(without_pillow):
 
 
 def test_the_command_line_ends_with_status_2_and_no_traceback(tmp_path, capsys):
-    from taichi_fluid import cli
+    from taichi_fluid.app import cli
 
     (tmp_path / "bad.toml").write_text(
         'name = "bad"\n[domain]\nsize = [1.0, 1.0]\n[[pictures]]\nfile = "no.png"\ncenter = [0.5, 0.5]\nwidth = 0.5\n'

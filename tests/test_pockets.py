@@ -20,10 +20,10 @@ from reference_sides import (
 from scipy import ndimage
 from test_pressure import asymmetry
 
-from taichi_fluid.boundary import Boundary, Walls
+from taichi_fluid.boundaries.solids import Solid, Solids
+from taichi_fluid.boundaries.walls import Boundary, Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import METHODS, EllipticSolver, Status
-from taichi_fluid.solids import Solid, Solids
 
 CLOSED = {2: ("cc", "cc"), 3: ("cc", "cc", "cc")}
 named = {"ids": lambda x: "-".join(map(str, x)) if isinstance(x, tuple) else str(x)}

@@ -27,12 +27,13 @@ from reference import (
 )
 
 from taichi_fluid._ti import ti
-from taichi_fluid.boundary import SCALAR, Boundary, Walls
+from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.walls import SCALAR, Boundary, Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import Array, kernel_family
 from taichi_fluid.pressure import solver as solver_module
 from taichi_fluid.pressure.multigrid import Multigrid
-from taichi_fluid.pressure.poisson import PoissonLevel, Sides, apply_at
+from taichi_fluid.pressure.poisson import PoissonLevel, apply_at
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.relaxation import relaxation_kernels
 from taichi_fluid.pressure.solver import EllipticSolver, Status

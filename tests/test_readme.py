@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import taichi_fluid as tf
-from taichi_fluid import backend, cli, doctor
+from taichi_fluid import backend
+from taichi_fluid.app import cli, doctor
 from taichi_fluid.scene import preset, preset_names
 from taichi_fluid.viewer import window
 from taichi_fluid.viewer.session import Session
@@ -165,7 +166,7 @@ def test_the_line_for_bash_switches_completion_on(newcomer):
     """In bash itself, with the program's name standing for this package."""
     (line,) = [line for block in blocks("") for line in block.splitlines() if "bash_source" in line]
     program = newcomer / "taichi-fluid"
-    program.write_text(f"#!{sys.executable}\nfrom taichi_fluid.cli import main\nmain(prog_name='taichi-fluid')\n")
+    program.write_text(f"#!{sys.executable}\nfrom taichi_fluid.app.cli import main\nmain(prog_name='taichi-fluid')\n")
     program.chmod(0o755)
     environment = {**backend.probe_environment(), "PATH": f"{newcomer}{os.pathsep}{os.environ['PATH']}"}
     try:

@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 from taichi_fluid._ti import ti
-from taichi_fluid.comparison import flow_of, left_in
 from taichi_fluid.errors import Terminated, terminable
 from taichi_fluid.io.outputs import Outputs
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import pictures_of
 from taichi_fluid.scene import Scene, bytes_needed, preset
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
+from taichi_fluid.simulation.comparison import flow_of, left_in
 from taichi_fluid.viewer.recorder import Recorder, record
 
 

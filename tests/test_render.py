@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from taichi_fluid.boundary import SCALAR
+from taichi_fluid.boundaries.walls import SCALAR
 from taichi_fluid.render import colour_maps
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.scene import Scene

@@ -5,8 +5,8 @@ import pytest
 from reference import curl_velocity
 from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
 
-from taichi_fluid.resampling import resample
 from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation.resampling import resample
 
 EDGES = (1.0, 0.75, 0.5)
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scenes_for_tests import burner, plume, scene
 
-from taichi_fluid.comparison import Comparison, left_in
+from taichi_fluid.boundaries.solids import Solid
 from taichi_fluid.io.video import LiveVideo
 from taichi_fluid.scene import Scene, SceneError, preset
 from taichi_fluid.simulation import Simulation, Stage
-from taichi_fluid.solids import Solid
+from taichi_fluid.simulation.comparison import Comparison, left_in
 from taichi_fluid.viewer import session as session_module
 from taichi_fluid.viewer.session import COARSEST, LONGEST_DEBT, SHORTEST_STEP, Session
 

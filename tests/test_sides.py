@@ -10,13 +10,13 @@ from reference import divergence, face_shape, mirrored, mirrored_velocity, norm,
 from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
-from taichi_fluid.advection import Advection, Scheme, Trace
-from taichi_fluid.boundary import SCALAR, Walls
+from taichi_fluid.boundaries.sides import CLOSED, Boundary, Side, as_side, check_sides
+from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.physics.advection import Advection, Scheme, Trace
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import METHODS, Status
 from taichi_fluid.scene import Scene
-from taichi_fluid.sides import CLOSED, Boundary, Side, as_side, check_sides
 from taichi_fluid.simulation import Simulation
 
 FREE, NO, OPEN, PERIODIC = Boundary.FREE_SLIP, Boundary.NO_SLIP, Boundary.OPEN, Boundary.PERIODIC

@@ -8,12 +8,12 @@ import pytest
 from reference import face_shape, mirrored, mirrored_velocity, permuted_velocity
 from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
 
-from taichi_fluid import flow, kernels
+from taichi_fluid import kernels
 from taichi_fluid._ti import ti
-from taichi_fluid.flow import TooManySteps
 from taichi_fluid.pressure.solver import Status
-from taichi_fluid.resampling import resample
-from taichi_fluid.simulation import NotFinite, Simulation, Stage
+from taichi_fluid.simulation import NotFinite, Simulation, Stage, flow
+from taichi_fluid.simulation.flow import TooManySteps
+from taichi_fluid.simulation.resampling import resample
 
 SHAPE = {2: (9, 7), 3: (7, 5, 6)}
 

@@ -5,11 +5,11 @@ import pytest
 from scenes_for_tests import scene, set_state
 
 from taichi_fluid._ti import ti
-from taichi_fluid.boundary import Walls
+from taichi_fluid.boundaries.solids import Faces, Motion, Pose, SampledDistance, Solid, Solids
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.simulation import Simulation, Stage
-from taichi_fluid.solids import Faces, Motion, Pose, SampledDistance, Solid, Solids
 
 N = 16
 

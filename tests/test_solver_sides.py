@@ -10,8 +10,8 @@ from reference import centred, divergence, norm, random_scalar, relative
 from reference_sides import AXES, box_matrix, random_flow, sides_of, solve_box, solve_sparse
 from test_pressure import Operator, asymmetry, is_symmetric
 
+from taichi_fluid.boundaries.coefficients import Sides
 from taichi_fluid.grid import Grid
-from taichi_fluid.pressure.poisson import Sides
 from taichi_fluid.pressure.solver import METHODS, EllipticSolver, Status
 
 TINY = {2: [(1, 1), (2, 3), (3, 2), (5, 1), (4, 5)], 3: [(1, 2, 3), (3, 1, 2), (2, 2, 2), (3, 4, 5)]}

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import SHAPES, closed_box, random_scalar, random_velocity
 
-from taichi_fluid.diagnostics import Diagnostics
 from taichi_fluid.grid import Grid
-from taichi_fluid.sources import Emitter, decay
+from taichi_fluid.physics.sources import Emitter, decay
+from taichi_fluid.simulation.diagnostics import Diagnostics
 
 GEOMETRIES = {
     "sphere": ((0.5, 0.45, 0.55), (0.5, 0.45, 0.55), 0.23),

@@ -18,14 +18,14 @@ from test_panel import FakeGui
 from test_solver_sides import Box, flow_rhs, is_free, true_residual
 
 import taichi_fluid as tf
-from taichi_fluid.boundary import Side, Walls
-from taichi_fluid.diagnostics import Diagnostics
+from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.sides import Boundary
+from taichi_fluid.boundaries.walls import Side, Walls
 from taichi_fluid.grid import Grid, Scratch
-from taichi_fluid.pressure.poisson import Sides
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance, pressure_solver
-from taichi_fluid.sides import Boundary
+from taichi_fluid.simulation.diagnostics import Diagnostics
 from taichi_fluid.viewer.panel import Panel, Rows
 from taichi_fluid.viewer.session import Session
 

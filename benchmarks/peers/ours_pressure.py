@@ -11,7 +11,7 @@ class Program:
 
     def __init__(self, n: int, dim: int, arch: str = "cpu", pressure: str = "auto", tolerance: float = 1e-3):
         backend.start(arch)
-        from taichi_fluid.boundary import Walls
+        from taichi_fluid.boundaries.walls import Walls
         from taichi_fluid.pressure.spectral import pressure_solver
 
         self._grid, self._tolerance, self._values = Grid((n,) * dim, 1.0 / n), tolerance, right_hand_side(n, dim)

@@ -17,10 +17,10 @@ from typing import Any
 from .. import kernels
 from .._ti import ti
 from ..backend import BackendError, start_here
+from ..boundaries.mesh import MeshError
 from ..errors import last_line
 from ..grid import Grid
 from ..kernels import Array, kernel_family
-from ..mesh import MeshError
 from ..render.renderer import Renderer
 from ..scene import Scene
 from ..simulation import NotFinite, Simulation, Stage, Step

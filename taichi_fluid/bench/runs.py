@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from .. import backend
 from .._ti import ti
 from ..io.files import write_json
-from ..memory import require_memory
 from ..scene import Scene, SceneError
+from ..scene.memory import require_memory
 from .files import NoBench, load
 from .measure import SAYS, WARM_STEPS
 

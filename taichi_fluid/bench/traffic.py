@@ -80,7 +80,7 @@ TRAFFIC = {
     "setup_kernels.mark_positive": ("values:1", "unknown"),
     "setup_kernels.close_sides": ("", ""),
     "setup_kernels.scale_sides": ("", ""),
-    "setup_kernels.wrap_ghosts": ("", ""),
+    "ghost_kernels.wrap_ghosts": ("", ""),
     "setup_kernels.set_ghosts": ("", ""),
     "setup_kernels.coarsen_unknowns": ("fine@fine_n", "coarse"),
     "setup_kernels.drop_split": ("fine@fine_n open@fine_n", ""),

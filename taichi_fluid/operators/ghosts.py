@@ -1,6 +1,7 @@
 """Ghosts of periodic axes. Written for a loop over the lower ghost layer of an axis, see ``each_on_plane``."""
 
 from .._ti import ti
+from ..kernels import Array, kernel_family
 
 
 @ti.func
@@ -26,3 +27,15 @@ def wrap_or_clear(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
     else:
         a[c] = ti.f32(0.0)
         a[c + (n[axis] + 1) * s[axis]] = ti.f32(0.0)
+
+
+@kernel_family
+def ghost_kernels(loops):
+    IntVector, each_on_plane = loops.IntVector, loops.each_on_plane
+
+    @ti.kernel
+    def wrap_ghosts(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
+        for axis in ti.static(range(loops.dim)):
+            each_on_plane(n, axis, wrap_if_periodic, (a, offset, n, wrap, axis))
+
+    return {"wrap_ghosts": wrap_ghosts}

@@ -12,11 +12,10 @@ fraction of the face between; there the sum reads coefficients, elsewhere it doe
 of its other end in its ghosts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._ti import ti
+from ..boundaries.coefficients import Sides
 from ..grid import Grid
 from ..kernels import (
     Array,
@@ -31,64 +30,8 @@ from ..kernels import (
     largest,
     write_run,
 )  # fmt: skip
-from ..limits import is_number, whole
 from ..operators.differences import difference_sum, open_difference_sum
-from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sides:
-    """What the neighbours that are not solved for add to the diagonal, and so which wall they are.
-
-    0 is a Neumann wall (nothing crosses it), 1 a value held at the neighbour's own place (Dirichlet), 2 a value held
-    half a cell away, at the wall itself.
-
-    Attributes:
-        box: One number for the lower and one for the upper side of each axis, flat: ``(x-, x+, y-, y+, …)``.
-        inside: The same for places inside the box that are not solved for, one number per axis.
-        periodic: Per axis, whether its two sides are one.
-        shift: Added to every diagonal.
-
-    Raises:
-        ValueError: for numbers below 0, or not as many of them as two or three axes have.
-    """
-
-    box: tuple[float, ...]
-    inside: tuple[float, ...] = ()
-    periodic: tuple[bool, ...] = ()
-    shift: float = 0.0
-
-    def __post_init__(self):
-        dim = len(self.box) // 2
-        object.__setattr__(self, "box", tuple(self.box))
-        object.__setattr__(self, "inside", tuple(self.inside) or (0.0,) * dim)
-        object.__setattr__(self, "periodic", tuple(self.periodic) or (False,) * dim)
-        if len(self.box) not in (4, 6):
-            raise ValueError(f"box is {self.box}; it has a number for each of the two sides of two or three axes")
-        for name in ("inside", "periodic"):
-            if len(getattr(self, name)) != dim:
-                raise ValueError(f"{name} is {getattr(self, name)}; it has {dim} values, as box has {dim} pairs")
-        for name in ("box", "inside"):
-            if not all(is_number(value) and value >= 0 for value in getattr(self, name)):
-                raise ValueError(f"{name} is {getattr(self, name)}; it has numbers from 0 up")
-        if not self.shift >= 0:
-            raise ValueError(f"shift is {self.shift}; it must be 0 or more")
-
-    @classmethod
-    def closed(cls, dim: int) -> "Sides":
-        """Neumann everywhere: the pressure of a closed box."""
-        return cls(box=(0.0,) * (2 * dim))
-
-    def require(self, first: Sequence[int], dim: int) -> None:
-        """Raise ValueError if these sides, or ``first``, the lowest position of all unknowns, do not fit ``dim`` axes."""
-        if len(self.periodic) != dim:
-            raise ValueError(
-                f"sides.box is {self.box}, of {len(self.periodic)} axes; on a grid of {dim} axes it has {2 * dim} numbers"
-            )
-        if len(first) != dim:
-            raise ValueError(f"first is {tuple(first)}; on a grid of {dim} axes it has {dim} whole numbers")
-        for axis, place in enumerate(first):
-            whole(f"first[{axis}]", place, 1)
+from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
 
 class Coupling(NamedTuple):
@@ -372,11 +315,6 @@ def setup_kernels(loops, has_held):
             each_on_plane(n, axis, _scale_side_at, (open, n, axis, factors))
 
     @ti.kernel
-    def wrap_ghosts(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, wrap_if_periodic, (a, offset, n, wrap, axis))
-
-    @ti.kernel
     def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector, fine_s: IntVector):
         each_cell(n, _coarsen_at, (fine, coarse, n, fine_n, fine_s))
 
@@ -416,7 +354,6 @@ def setup_kernels(loops, has_held):
         "mark_positive": mark_positive,
         "close_sides": close_sides,
         "scale_sides": scale_sides,
-        "wrap_ghosts": wrap_ghosts,
         "coarsen_unknowns": coarsen_unknowns,
         "drop_split": drop_split,
         "coarsen_open": coarsen_open,
@@ -555,7 +492,7 @@ class PoissonLevel:
         self._kernels.close_sides(self.open, self.n, self._kept)
         if any(self.wrap):
             for axis in range(self.grid.dim):
-                self._kernels.wrap_ghosts(self.open, self.n, axis * self.grid.cells, self.wrap)
+                ghost_kernels(self.grid.loops).wrap_ghosts(self.open, self.n, axis * self.grid.cells, self.wrap)
 
     def coarsen(self, fine: "PoissonLevel") -> None:
         """Solve where any child in the finer grid is solved for, but in no cell that a wall runs through."""

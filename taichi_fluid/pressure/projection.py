@@ -7,7 +7,8 @@ apart.
 """
 
 from .._ti import ti
-from ..boundary import PRESSURE, SCALAR, Walls
+from ..boundaries.solids import Solids, cut_outflow_at
+from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
 from ..kernels import (
     Array,
@@ -23,7 +24,6 @@ from ..kernels import (
 )
 from ..limits import require_positive
 from ..operators.differences import gradient_at
-from ..solids import Solids, cut_outflow_at
 from .solver import SolveResult
 from .spectral import pressure_solver
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
+from ..boundaries.coefficients import Sides
 from ..grid import Grid, Scratch, given
 from ..kernels import EVERY, LONG_RUNS, PARTIALS, Array, GraphRecorder, add, kernel_family, memory_of
 from ..limits import is_number, whole
@@ -27,7 +28,6 @@ from .multigrid import Multigrid
 from .pockets import Pockets
 from .poisson import (
     PoissonLevel,
-    Sides,
     apply_at,
     mean_kernels,
     neighbour_sum,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .._ti import impl, ti
+from ..boundaries.coefficients import Sides
 from ..grid import Grid, Scratch
 from ..kernels import CPU_ARCHS, arch, memory_of
-from .poisson import Sides
 from .solver import _MEAN, _NORM, _RR, _TARGET, EllipticSolver, SolveResult, Status
 
 AUTO, METHOD, STAND_IN = "auto", "spectral", "multigrid-cg"

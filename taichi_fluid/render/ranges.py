@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from .._ti import ti
-from ..diagnostics import is_finite
 from ..grid import Grid
 from ..kernels import PARTIALS, Array, kernel_family, largest, loop_shape
+from ..simulation.diagnostics import is_finite
 
 SHRINK = 0.2
 """Part of the way that limits go at once when the values shown span less than before."""

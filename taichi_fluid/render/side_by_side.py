@@ -1,10 +1,10 @@
 """Both flows of a comparison in one picture: the staggered grid on the left, the collocated one on the right."""
 
 from .._ti import ti
-from ..comparison import Comparison, left_in
 from ..kernels import Array, kernel_family, loop_shape
 from ..scene import Look
 from ..simulation import Simulation
+from ..simulation.comparison import Comparison, left_in
 from .image import Image, write_pixel
 from .label import Label
 from .legend import number_text

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._ti import ti
+from ..boundaries.solids import Solids
 from ..kernels import flat, float_vector, strides_of
 from ..operators.interpolation import inside_box, sample
-from ..solids import Solids
 
 
 class Surfaces(NamedTuple):

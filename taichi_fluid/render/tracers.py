@@ -5,12 +5,12 @@ show them in the same places on every arch.
 """
 
 from .._ti import ti
-from ..boundary import Walls
+from ..boundaries.sides import Boundary
+from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family, loop_shape
 from ..operators.interpolation import inside_box
 from ..operators.noise import hash_01
-from ..sides import Boundary
 from .camera import View
 from .colour_maps import mapped_colour
 from .image import Image, fit_plane

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from .._ti import ti
-from ..boundary import SCALAR
+from ..boundaries.walls import SCALAR
 from ..kernels import Array, kernel_family
 from ..scene import Look
 from ..simulation import Simulation

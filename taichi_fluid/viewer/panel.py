@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..pictures import decoded_light, encoded_light
 from ..render.image import shown_colour
 from ..scene import Scene, preset_names
+from ..scene.pictures import decoded_light, encoded_light
 from .parameters import Kind, Parameter, Section, sections
 from .session import Action, Health, Session
 

@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..comparison import Comparison, left_in, own_of, simulations_of
 from ..errors import terminable
 from ..io.images import contact_sheet, halved, write_png
 from ..io.outputs import Outputs
 from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
 from ..simulation import Simulation, Step
+from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
 
 SHEET_PICTURES = 6
 

@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..comparison import Comparison, Left, flow_of, left_in, own_of, simulations_of
 from ..errors import last_line
 from ..io.files import whole_file
 from ..io.images import write_png
 from ..io.video import LiveVideo
-from ..memory import require_memory
 from ..render.image import Image
 from ..render.renderer import Pictures
 from ..render.side_by_side import half_width, pictures_of
 from ..scene import MeshSolid, Scene, SceneError, preset, require_installed
+from ..scene.memory import require_memory
 from ..simulation import Simulation, Step
+from ..simulation.comparison import Comparison, Left, flow_of, left_in, own_of, simulations_of
 from .pointer import drag_velocity
 
 LONGEST_DEBT = 1 / 15

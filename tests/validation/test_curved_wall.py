@@ -11,12 +11,12 @@ import pytest
 from reference import face_shape, take
 from scenes_for_tests import scene, set_state
 
-from taichi_fluid.boundary import Walls
+from taichi_fluid.boundaries.sides import Boundary, Side
+from taichi_fluid.boundaries.solids import Faces, Motion, Solid, Solids
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
-from taichi_fluid.sides import Boundary, Side
 from taichi_fluid.simulation import Simulation
-from taichi_fluid.solids import Faces, Motion, Solid, Solids
 
 RADIUS = 0.2
 GAUSS = list(zip(np.sqrt(0.15) * np.array([-1, 0, 1]), np.array([5, 8, 5]) / 18, strict=True))

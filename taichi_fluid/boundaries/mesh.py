@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ._ti import ti
-from .kernels import Array, float_vector, int_vector, kernel_family, loop_shape
+from .._ti import ti
+from ..kernels import Array, float_vector, int_vector, kernel_family, loop_shape
 from .solids import SampledDistance
 
 MARGIN = 3

@@ -8,23 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import backend, forces
-from ._ti import ti
-from .advection import Advection, Scheme, Trace
-from .boundary import SCALAR, Walls
-from .combustion import Flame, radiate
+from .. import backend
+from .._ti import ti
+from ..boundaries.mesh import read_triangles, sample_mesh
+from ..boundaries.solids import Faces, Motion, Solid, Solids
+from ..boundaries.walls import SCALAR, Walls
+from ..grid import Grid
+from ..physics import forces
+from ..physics.advection import Advection, Scheme, Trace
+from ..physics.combustion import Flame, radiate
+from ..physics.diffusion import Diffusion
+from ..physics.sources import Emitter, dab_over_stroke, decay, fade
+from ..pressure.projection import Projection
+from ..pressure.solver import SolveResult
+from ..pressure.spectral import AUTO
+from ..scene import AnySolid, MeshSolid, Scene
+from ..scene.pictures import QUANTITIES, PictureError, cell_amounts, checked_pixels, picture_bounds, require_touch
 from .diagnostics import Diagnostics, Divergence
-from .diffusion import Diffusion
 from .flow import Flow, Step
-from .grid import Grid
-from .mesh import read_triangles, sample_mesh
-from .pictures import QUANTITIES, PictureError, cell_amounts, checked_pixels, picture_bounds, require_touch
-from .pressure.projection import Projection
-from .pressure.solver import SolveResult
-from .pressure.spectral import AUTO
-from .scene import AnySolid, MeshSolid, Scene
-from .solids import Faces, Motion, Solid, Solids
-from .sources import Emitter, dab_over_stroke, decay, fade
 from .state import Quantity, State
 
 _SWEEPS = "gauss-seidel"

@@ -18,8 +18,8 @@ import numpy as np
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ..boundaries.sides import Boundary, Side, check_sides
 from .pictures import PillowMissing, picture_bounds, read_picture, require_touch, text_picture
-from .sides import Boundary, Side, check_sides
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -3,8 +3,8 @@
 import math
 import os
 
-from .limits import MAX_ARRAY_BYTES
-from .scene import Scene, SceneError, bytes_needed
+from ..limits import MAX_ARRAY_BYTES
+from . import Scene, SceneError, bytes_needed
 
 
 def gib(count: float) -> str:

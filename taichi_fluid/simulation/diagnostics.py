@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from ._ti import ti
-from .grid import Grid, given
-from .kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
-from .operators.differences import vorticity_at
-from .solids import Solids, cut_outflow_at
+from .._ti import ti
+from ..boundaries.solids import Solids, cut_outflow_at
+from ..grid import Grid, given
+from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
+from ..operators.differences import vorticity_at
 
 NOT_FINITE = 3e38
 """What ``largest_magnitude`` counts a value as that is NaN or infinite."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ._ti import ti
-from .advection import Advection, Scheme, Trace
-from .backend import device_name, probe_environment, start_here
-from .boundary import Boundary, Walls
-from .grid import Grid, Scratch
-from .pressure.projection import Projection
+from .._ti import ti
+from ..backend import device_name, probe_environment, start_here
+from ..boundaries.walls import Boundary, Walls
+from ..grid import Grid, Scratch
+from ..physics.advection import Advection, Scheme, Trace
+from ..pressure.projection import Projection
 
 STARTED = "taichi-fluid-doctor started"
 ANSWER = "taichi-fluid-doctor:"
@@ -102,7 +102,7 @@ def examine(arch: str) -> dict[str, Any]:
     with tempfile.TemporaryFile("w+") as log:
         try:
             child = subprocess.run(
-                [sys.executable, "-m", "taichi_fluid.doctor", arch],
+                [sys.executable, "-m", "taichi_fluid.app.doctor", arch],
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=SECONDS,
                 env=probe_environment(),
             )  # fmt: skip

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._ti import ti
-from .boundary import Walls
-from .grid import Grid
-from .kernels import PARTIALS, Array, cells_of, float_vector, int_vector, kernel_family, largest
-from .operators.ghosts import wrap_if_periodic
-from .operators.shapes import SHAPES, covered_part, covered_triangle
-from .pressure.poisson import setup_kernels
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import PARTIALS, Array, cells_of, float_vector, int_vector, kernel_family, largest
+from ..operators.ghosts import ghost_kernels, wrap_if_periodic
+from ..operators.shapes import SHAPES, covered_part, covered_triangle
+from .walls import Walls
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
@@ -610,7 +609,7 @@ class Solids:
         self.motions.from_numpy(rows.ravel())
         kernels.compute_open(samples[-1][0], self.open, n)
         for axis in range(grid.dim):
-            setup_kernels(grid.loops, False).wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
+            ghost_kernels(grid.loops).wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
         kernels.compute_fluid(self.open, self.fluid, n, self.walls.wrap)
         kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])

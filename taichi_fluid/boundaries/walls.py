@@ -3,11 +3,11 @@
 import functools
 from collections.abc import Sequence
 
-from ._ti import ti
-from .grid import Grid
-from .kernels import Array, cells_of, float_vector, int_vector, kernel_family
-from .operators.ghosts import wrap_pair
-from .pressure.poisson import Sides
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
+from ..operators.ghosts import wrap_pair
+from .coefficients import Sides
 from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 
 SCALAR = -1

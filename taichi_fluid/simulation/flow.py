@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import NamedTuple
 
-from .pressure.solver import SolveResult
-from .scene import Scene
+from ..pressure.solver import SolveResult
+from ..scene import Scene
 
 MOST_STEPS = 10_000
 """Steps within ``solver.max_dt``, or within what is left of a shorter duration, that a flow is not asked to make."""

@@ -7,11 +7,11 @@ adds up to what it was.
 
 import math
 
-from ._ti import ti
-from .boundary import SCALAR
-from .grid import Grid
-from .kernels import Array, float_vector, int_vector, kernel_family
-from .operators.interpolation import sample
+from .._ti import ti
+from ..boundaries.walls import SCALAR
+from ..grid import Grid
+from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..operators.interpolation import sample
 from .simulation import Simulation
 
 

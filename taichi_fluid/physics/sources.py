@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from ._ti import ti
-from .grid import Grid
-from .kernels import Array, cells_of, float_vector, int_vector, kernel_family
-from .operators.noise import value_noise
-from .operators.shapes import SHAPES, coverage
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
+from ..operators.noise import value_noise
+from ..operators.shapes import SHAPES, coverage
 
 MOTTLE_SPEED = 6.0
 """How many of its own features the mottling of a source moves through in a second."""

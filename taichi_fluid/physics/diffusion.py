@@ -4,14 +4,14 @@ What is solved for is the change, (1 - dt nu ∇²) change = dt nu ∇² a, so t
 for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
-from ._ti import ti
-from .boundary import SCALAR, Walls
-from .grid import Grid
-from .kernels import Array, int_vector, kernel_family
-from .limits import require_not_negative
-from .operators.differences import difference_sum
-from .pressure.solver import EllipticSolver, SolveResult
-from .solids import Solids, slips_at
+from .._ti import ti
+from ..boundaries.solids import Solids, slips_at
+from ..boundaries.walls import SCALAR, Walls
+from ..grid import Grid
+from ..kernels import Array, int_vector, kernel_family
+from ..limits import require_not_negative
+from ..operators.differences import difference_sum
+from ..pressure.solver import EllipticSolver, SolveResult
 
 
 @ti.func

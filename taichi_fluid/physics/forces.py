@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ._ti import ti
-from .boundary import Walls
-from .grid import Grid
-from .kernels import (
+from .._ti import ti
+from ..boundaries.walls import Walls
+from ..grid import Grid
+from ..kernels import (
     RUNS,
     Array,
     along_run,
@@ -18,9 +18,9 @@ from .kernels import (
     put_run,
     strides_of,
 )
-from .operators.differences import gradient_at, vorticity_at
-from .operators.ghosts import wrap_if_periodic
-from .operators.runs import put_columns, set_column
+from ..operators.differences import gradient_at, vorticity_at
+from ..operators.ghosts import wrap_if_periodic
+from ..operators.runs import put_columns, set_column
 
 
 @ti.func

@@ -6,9 +6,9 @@ What the scene asks for is what ``flow_of`` makes: a ``Simulation``, or with ``l
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
+from ..scene import Scene
 from .flow import Flow, Step
 from .resampling import resample
-from .scene import Scene
 from .simulation import NotFinite, Simulation
 
 GRIDS = ("staggered", "collocated")

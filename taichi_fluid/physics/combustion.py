@@ -8,10 +8,10 @@ rate, where theirs burns at a front: so flames are as thick as the cells allow, 
 
 import math
 
-from ._ti import ti
-from .grid import Grid, given
-from .kernels import PARTIALS, Array, add, cells_of, kernel_family
-from .solids import Solids
+from .._ti import ti
+from ..boundaries.solids import Solids
+from ..grid import Grid, given
+from ..kernels import PARTIALS, Array, add, cells_of, kernel_family
 
 _ALWAYS = -3e38
 """Ignition temperature that all gas has, K."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from .grid import Grid, Scratch
-from .limits import whole
-from .scene import CARRIED, Scene
+from ..grid import Grid, Scratch
+from ..limits import whole
+from ..scene import CARRIED, Scene
 
 _TAKEN = ("velocity", "pressure", "fluid")
 """Names that ``Simulation.to_numpy`` has for something else."""

@@ -9,10 +9,11 @@ import math
 from enum import Enum
 from typing import NamedTuple
 
-from ._ti import ti
-from .boundary import SCALAR, Walls
-from .grid import Grid, Scratch, given
-from .kernels import (
+from .._ti import ti
+from ..boundaries.solids import Solids
+from ..boundaries.walls import SCALAR, Walls
+from ..grid import Grid, Scratch, given
+from ..kernels import (
     ARRAY_BITS,
     RUN,
     Array,
@@ -28,11 +29,11 @@ from .kernels import (
     put_run,
     strides_of,
 )
-from .operators.differences import centre_velocity_at
-from .operators.ghosts import wrap_pair
-from .operators.interpolation import face_velocity_at, inside_box
-from .operators.placement import Placement
-from .operators.runs import (
+from ..operators.differences import centre_velocity_at
+from ..operators.ghosts import wrap_pair
+from ..operators.interpolation import face_velocity_at, inside_box
+from ..operators.placement import Placement
+from ..operators.runs import (
     LEAST,
     MOST,
     VALUE,
@@ -42,7 +43,6 @@ from .operators.runs import (
     sample_velocity_of_run,
     set_column,
 )  # fmt: skip
-from .solids import Solids
 
 
 class Scheme(Enum):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._ti import MatrixType, handle_exception_from_cpp, impl, local, subscript, ti, traced
+from .._ti import MatrixType, handle_exception_from_cpp, impl, local, subscript, ti, traced
 
 Array = ti.types.ndarray(dtype=ti.f32, ndim=1)
 """Annotation of every array argument of a kernel: flat, scalar, f32."""

@@ -15,13 +15,13 @@ from typing import Any, NoReturn, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from .errors import TaichiUnavailable, Terminated, last_line, terminable
-from .io.files import OutputError, require_writable, write_json
-from .io.outputs import Outputs
-from .limits import ARCHS
-from .memory import gib, require_memory
-from .pictures import PictureError
-from .scene import Scene, SceneError, bytes_needed, preset, preset_names, require_installed, tomllib
+from ..errors import TaichiUnavailable, Terminated, last_line, terminable
+from ..io.files import OutputError, require_writable, write_json
+from ..io.outputs import Outputs
+from ..limits import ARCHS
+from ..scene import Scene, SceneError, bytes_needed, preset, preset_names, require_installed, tomllib
+from ..scene.memory import gib, require_memory
+from ..scene.pictures import PictureError
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def _window_arch(arch: str) -> str:
     """What ``auto`` means where a window is wanted: on macOS not Metal, whose windows can freeze the desktop."""
     if arch != "auto" or sys.platform != "darwin":
         return arch
-    from . import backend
+    from .. import backend
 
     return "vulkan" if backend.starts("vulkan") else "cpu"
 
@@ -126,8 +126,8 @@ def _run(
     except (SceneError, OutputError) as error:
         _stop(str(error))
     try:
-        from . import backend  # the first line that imports Taichi
-        from .viewer.display import WindowProbe
+        from .. import backend  # the first line that imports Taichi
+        from ..viewer.display import WindowProbe
     except TaichiUnavailable as error:
         _stop(str(error))
     probe = WindowProbe() if outputs is None else None
@@ -152,7 +152,7 @@ def _run(
 
 def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
     """What ``make`` makes of the scene, or one sentence where the device has no room for it."""
-    from .mesh import MeshError
+    from ..boundaries.mesh import MeshError
 
     try:
         return make(scene)
@@ -168,9 +168,9 @@ def _cells(scene: Scene) -> str:
 
 
 def _show_window(scene: Scene, arch: str) -> None:
-    from .backend import COMPILING
-    from .viewer.session import Session
-    from .viewer.window import LiveWindow
+    from ..backend import COMPILING
+    from ..viewer.session import Session
+    from ..viewer.window import LiveWindow
 
     _say(f"{scene.name}, {_cells(scene)} on {arch}. Escape or the window's own button ends it. {COMPILING}")
     session = None
@@ -187,11 +187,11 @@ def _show_window(scene: Scene, arch: str) -> None:
 
 @terminable()
 def _record(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
-    from .backend import COMPILING
-    from .comparison import flow_of, simulations_of
-    from .flow import TooManySteps
-    from .simulation import NotFinite
-    from .viewer.recorder import Recorder, record
+    from ..backend import COMPILING
+    from ..simulation import NotFinite
+    from ..simulation.comparison import flow_of, simulations_of
+    from ..simulation.flow import TooManySteps
+    from ..viewer.recorder import Recorder, record
 
     output, recorder = scene.output, None
     pictures = f"{output.frames} frames of {output.width} x {output.height}"
@@ -356,7 +356,7 @@ def _bench_scenes(
     scene: str | None, dim: int | None, resolutions: Sequence[int], settings: Sequence[str]
 ) -> list[Scene]:
     """The scene to measure at each resolution, checked."""
-    from .bench.files import default_scene
+    from ..bench.files import default_scene
 
     changes = _parse_settings(settings)
     if scene is None:
@@ -397,8 +397,8 @@ def _print_wide(part: Any) -> None:
 
 
 def _compare(paths: tuple[Path, Path]) -> None:
-    from .bench.files import NoBench, load
-    from .bench.report import comparison
+    from ..bench.files import NoBench, load
+    from ..bench.report import comparison
 
     try:
         parts = comparison(*map(load, paths))
@@ -496,9 +496,9 @@ def bench(
     except (SceneError, OutputError) as error:
         _stop(str(error))
     try:
-        from . import backend
-        from .bench.files import NoBench
-        from .bench.runs import Bench, Run, earlier_rows
+        from .. import backend
+        from ..bench.files import NoBench
+        from ..bench.runs import Bench, Run, earlier_rows
     except TaichiUnavailable as error:
         _stop(str(error))
     named = dict.fromkeys(backend.best() if arch == "auto" else arch for arch in archs or ("auto",))
@@ -520,7 +520,7 @@ def _measure(bench: Any, runs: Sequence[Any], json_path: Path | None, plot_path:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from .bench.report import plot, tables
+    from ..bench.report import plot, tables
 
     before, ended = len(bench.rows), None
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeElapsedColumn())

@@ -1,0 +1,1 @@
+"""The command line, and what it says of this machine."""

@@ -1,0 +1,1 @@
+"""What stands at the edges of a flow: the sides of the box and solids in it."""
