@@ -3,10 +3,11 @@
 import ast
 import types
 
+import numpy as np
 import pytest
 
 from taichi_fluid import _ti, kernels
-from taichi_fluid._ti import ASTTransformerContext, kernel_impl, local, subscript, ti, traced
+from taichi_fluid._ti import ASTTransformerContext, argument, kernel_impl, loaded, local, subscript, ti, traced
 from taichi_fluid.kernels import Array
 from taichi_fluid.operators import interpolation, runs
 
@@ -95,3 +96,44 @@ def test_a_traced_function_is_part_of_the_kernel(recwarn):
     _evaluate(a, ti.types.vector(3, ti.f32)(1.0, 10.0, 100.0))
     assert a.to_numpy().tolist() == [421.0, 0.0, 0.0, 1.0]
     assert not [warning for warning in recwarn if "non-taichi function" in str(warning.message)]
+
+
+@argument
+class Line:
+    """``factor · a + b`` at a place."""
+
+    a: object
+    b: object
+    factor: object
+    doubled: bool
+
+    @ti.func
+    def at(self, c):
+        return self.factor * self.a[c] + self.b[c]
+
+
+@ti.func
+def _write_line(c, line, out: ti.template()):
+    own = loaded(line)
+    value = own.at(c)
+    if ti.static(own.doubled):
+        value *= ti.f32(2.0)
+    out[c] = value
+
+
+@ti.kernel
+def _lines(a: Array, b: Array, plain: Array, doubled: Array, factor: ti.f32):
+    for c in range(3):
+        _write_line(c, Line(a, b, factor, False), plain)
+        _write_line(c, Line(a, b, factor, True), doubled)
+
+
+def test_arrays_and_numbers_that_belong_together_go_as_one_argument(recwarn):
+    """Into a function without an annotation, numbers loaded once, what is no number known while tracing; no warning."""
+    a, b, plain, doubled = (ti.ndarray(ti.f32, 3) for _ in range(4))
+    a.from_numpy(np.float32([1, 2, 3]))
+    b.from_numpy(np.float32([10, 20, 30]))
+    _lines(a, b, plain, doubled, 0.5)
+    np.testing.assert_array_equal(plain.to_numpy(), [10.5, 21, 31.5])
+    np.testing.assert_array_equal(doubled.to_numpy(), [21, 42, 63])
+    assert not [warning for warning in recwarn if "taichi" in str(warning.message).lower()]
