@@ -1,0 +1,253 @@
+"""Loops over cells, planes and pixels, one way on every arch.
+
+A physical operator is a ``ti.func`` that knows an index: ``body(c, I, s, *args)``, where ``c`` is the flat index of
+the cell, ``I`` its integer position (the first interior cell is 1 along every axis) and ``s`` the strides.
+A kernel chooses the loop and passes the operator in. Two loop shapes serve every arch:
+
+* *rows* (CPU): parallel over shares of the rows, a plain inner loop along the last axis. Taichi calls the body of a
+  parallel loop through a pointer, so a loop over cells would pay a call and two divisions for each cell; and it hands
+  out iterations 512 at a time, so a loop over fewer rows than that would run on one thread.
+* *cells* (GPU): one thread per cell, the last axis fastest, so that neighbouring threads read neighbouring words.
+"""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from .._ti import argument, impl, subscript, ti, traced
+from .layout import ARRAY_BITS, CPU_ARCHS, address, arch, flat, float_vector, int_vector, strides_of
+
+SERIAL_CELLS = 48**3
+"""On a CPU a loop over fewer cells than this is not worth waking the thread pool for: waking takes 20 to 100 µs."""
+
+COSTLY_SERIAL_CELLS = 16**3
+"""The same for a loop whose body takes ten times as long as that of a smoother: paths, interpolation, rays."""
+
+BLOCK = 512
+"""Iterations of a parallel loop that Taichi hands to a CPU thread at a time, whatever ``block_dim`` says."""
+
+TASKS_PER_THREAD, MOST_TASKS = 4, 64
+"""Shares into which a parallel loop over rows is cut: some for each thread, as they may take unequal times."""
+
+
+class LoopShape(NamedTuple):
+    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family.
+
+    Attributes:
+        dim: Number of axes.
+        rows: Whether they go over rows, as on a CPU, and not over cells.
+        serial: Whether they are not worth waking threads for.
+        threads: Among how many threads rows are shared out.
+    """
+
+    dim: int
+    rows: bool
+    serial: bool = False
+    threads: int = 1
+
+
+def loop_shape(dim: int, serial: bool = False) -> LoopShape:
+    """The loop shape for the arch that is running; ``serial`` (small grids) means something on a CPU only."""
+    rows = arch() in CPU_ARCHS
+    return LoopShape(dim, rows, serial and rows, max(impl.current_cfg().cpu_max_num_threads, 1) if rows else 1)
+
+
+@argument
+class Operator:
+    """What is done at each place, ``body(…, *args)``."""
+
+    body: object
+    args: object
+
+
+@argument
+class Shared:
+    """What is done in each share of so many things, ``body(begin, end, *args)``, of which there are ``count(*args)``."""
+
+    count: object
+    body: object
+    args: object
+
+
+@ti.func
+def position_in_box(index, lower, upper, last: ti.template()):
+    """``index``-th integer position of the box ``[lower, upper)`` counted over its axes up to ``last``, that fastest.
+
+    With all axes it is a cell; without the last one it is the first cell of a row.
+    """
+    I = lower
+    rest = index
+    for a in ti.static(range(last, 0, -1)):
+        width = ti.cast(upper[a] - lower[a], ti.i32)
+        I[a] = lower[a] + rest % width
+        rest = rest // width
+    I[0] = lower[0] + rest
+    return I
+
+
+@traced
+def rows_in(lower, upper, *_):
+    """Rows of a box of cells."""
+    rows = subscript(upper, 0) - subscript(lower, 0)
+    for a in range(1, lower.n - 1):
+        rows = rows * (subscript(upper, a) - subscript(lower, a))
+    return rows
+
+
+@traced
+def rows_of(n, *_):
+    """Rows of a grid."""
+    rows = subscript(n, 0)
+    for a in range(1, n.n - 1):
+        rows = rows * subscript(n, a)
+    return rows
+
+
+@ti.func
+def part(count, which, parts):
+    """Where one of equal parts of ``count`` things begins."""
+    return ti.cast(ti.cast(count, ti.i64) * which // parts, ti.i32)
+
+
+@ti.func
+def _plane_end(n, axis: ti.template()):
+    """End of the box of indices that lie in the lower ghost layer along ``axis``."""
+    end = n + 2
+    end[axis] = 1
+    return end
+
+
+def share_loop(shape: LoopShape):
+    """``each_share(shared, serial)``: shares among threads, or all as one."""
+    tasks = min(TASKS_PER_THREAD * shape.threads, MOST_TASKS)
+
+    @ti.func
+    def each_share(shared, serial: ti.template()):
+        if ti.static(serial):
+            ti.loop_config(serialize=True)
+            for whole in range(1):
+                shared.body(whole, shared.count(*shared.args), *shared.args)
+        else:
+            for index in range(ti.static(BLOCK * tasks)):
+                if index % ti.static(BLOCK) == 0:
+                    task, count = index // ti.static(BLOCK), shared.count(*shared.args)
+                    shared.body(
+                        part(count, task, ti.static(tasks)), part(count, task + 1, ti.static(tasks)), *shared.args
+                    )
+
+    return each_share
+
+
+def cell_loops(shape: LoopShape) -> SimpleNamespace:
+    """``each_cell``, ``each_cell_in``, ``each_cell_alone``, ``each_on_plane``, and the rows that they are made of."""
+    dim, rows, serial, _ = shape
+    last, each_share = dim - 1, share_loop(shape)
+
+    @ti.func
+    def cells_from(I, n, step: ti.template(), count, operator):
+        """So many cells of a row from ``I`` on, every ``step``-th."""
+        s = strides_of(n)
+        base = flat(I, s)
+        for k in range(count):
+            J = I
+            J[last] += ti.i32(step) * k
+            operator.body(base + address(step * k, ARRAY_BITS), J, s, *operator.args)
+
+    @ti.func
+    def rows_of_box(begin, end, lower, upper, n, operator):
+        for row in range(begin, end):
+            cells_from(position_in_box(row, lower, upper, last - 1), n, 1, upper[last] - lower[last], operator)
+
+    @ti.func
+    def cells_in(lower, upper, n, operator, alone: ti.template()):
+        if ti.static(rows):
+            each_share(Shared(rows_in, rows_of_box, (lower, upper, n, operator)), alone)
+        else:
+            for index in range(rows_in(lower, upper) * (upper[last] - lower[last])):
+                s = strides_of(n)
+                I = position_in_box(index, lower, upper, last)
+                operator.body(flat(I, s), I, s, *operator.args)
+
+    @ti.func
+    def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
+        """Every cell of a box of integer positions, from ``lower`` to below ``upper``."""
+        cells_in(lower, upper, n, Operator(body, args), serial)
+
+    @ti.func
+    def each_cell(n, body: ti.template(), args: ti.template()):
+        """Every cell."""
+        cells_in(n * 0 + 1, n + 1, n, Operator(body, args), serial)
+
+    @ti.func
+    def each_cell_alone(n, body: ti.template(), args: ti.template()):
+        """Every cell, row by row, inside a serial task: for grids of a few cells."""
+        rows_of_box(0, rows_of(n), n * 0 + 1, n + 1, n, Operator(body, args))
+
+    @ti.func
+    def each_on_plane(n, axis: ti.template(), body: ti.template(), args: ti.template()):
+        """Every index of the lower ghost layer along ``axis``, the ghosts of the other axes included.
+
+        A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
+        """
+        cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
+
+    return SimpleNamespace(
+        dim=dim, IntVector=int_vector(dim), FloatVector=float_vector(dim), cells_from=cells_from, each_cell=each_cell,
+        each_cell_in=each_cell_in, each_cell_alone=each_cell_alone, each_on_plane=each_on_plane, each_share=each_share,
+    )  # fmt: skip
+
+
+def colour_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
+    """``each_of_colour``: every other cell, as on a chessboard."""
+    last, rows, serial = shape.dim - 1, shape.rows, shape.serial
+    cells_from, each_share = cells.cells_from, cells.each_share
+
+    @ti.func
+    def colour_from(I, n, colour, operator):
+        """The cells of a colour in the row that begins at ``I``."""
+        J = I
+        J[last] += (I.sum() + colour) & 1
+        cells_from(J, n, 2, (n[last] - J[last]) // 2 + 1, operator)
+
+    @ti.func
+    def rows_of_colour(begin, end, n, colour, operator):
+        for row in range(begin, end):
+            colour_from(position_in_box(row, n * 0 + 1, n + 1, last - 1), n, colour, operator)
+
+    @ti.func
+    def each_of_colour(n, colour, body: ti.template(), args: ti.template()):
+        """Every other cell: those whose integer position sums to ``colour`` modulo 2."""
+        if ti.static(rows):
+            each_share(Shared(rows_of, rows_of_colour, (n, colour, Operator(body, args))), serial)
+        else:
+            width = (n[last] + 1) // 2
+            for index in range(rows_of(n) * width):
+                s = strides_of(n)
+                I = position_in_box(index // width, n * 0 + 1, n + 1, last - 1)
+                I[last] += ((I.sum() + colour) & 1) + 2 * (index % width)
+                if I[last] <= n[last]:
+                    body(flat(I, s), I, s, *args)
+
+    return SimpleNamespace(colour_from=colour_from, each_of_colour=each_of_colour)
+
+
+def pixel_loops(shape: LoopShape) -> SimpleNamespace:
+    """``each_pixel``."""
+    tasks = min(TASKS_PER_THREAD * shape.threads, MOST_TASKS)
+
+    @ti.func
+    def each_pixel(width, height, body: ti.template(), args: ti.template()):
+        """Every pixel of an image, as ``body(x, y, *args)``; y = 0 is the top row."""
+        if ti.static(shape.rows):
+            for index in range(ti.static(BLOCK * tasks)):
+                if index % ti.static(BLOCK) == 0:
+                    # Every so-many-th row: what is dear in a picture stands together.
+                    y = index // ti.static(BLOCK)
+                    while y < height:
+                        for x in range(width):
+                            body(x, y, *args)
+                        y += ti.static(tasks)
+        else:
+            for pixel in range(width * height):
+                body(pixel % width, pixel // width, *args)
+
+    return SimpleNamespace(each_pixel=each_pixel)

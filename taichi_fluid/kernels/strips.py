@@ -1,0 +1,198 @@
+"""Strips: some cells of a row, taken together on a CPU, where what they have in common is a loop of vectors.
+
+An operator is told once, for one cell: ``value(c, I, s, *args)`` with neighbours at ``c + s[axis]``. On a GPU, and
+where there are no strips, ``c`` is an index. In a strip it is a ``Lane``, an index that remembers which strip it
+belongs to, so that of ``c + s[axis]`` a compiler sees one address for the strip and small distances from it: it reads
+and writes vectors. On a GPU a strip is one cell.
+"""
+
+from types import SimpleNamespace
+
+from .._ti import Expr, subscript, ti, traced
+from .layout import ARRAY_BITS, address
+from .loops import LoopShape, Operator
+
+RUN, LONG_RUN = 16, 32
+"""Cells of a strip, and of a long one.
+
+The long ones are for little that stands between two steps: every value of it costs compiling, and a loop over a local
+matrix of more than 64 values is not made vectors of."""
+
+
+class Lane(Expr):
+    """The flat index of cell ``k`` of the strip that begins at ``first``; ``lane + distance`` is a lane too.
+
+    The way that all of a strip has in common is added first and said to be of few bits. Of ``first + k + distance`` by
+    itself a compiler takes every address apart, as a sum of three could overflow.
+    """
+
+    _data_oriented = True  # Taichi hands it on as it is
+
+    def __init__(self, first, k, common=None):
+        super().__init__(cell_of_run(first if common is None else common, k).ptr)
+        self._first, self._k = first, k
+
+    def __add__(self, other):
+        first = self._first + other
+        return Lane(first, self._k, address(first, ARRAY_BITS))
+
+    def __radd__(self, other):
+        return self + other
+
+    def __sub__(self, other):
+        return self + -other
+
+
+@traced
+def cell_of_run(c, k):
+    """Cell ``k`` of the strip that begins at ``c``: a sum that a compiler sees not to overflow, and so to be one way on."""
+    return c + address(k, LONG_RUN.bit_length() + 2)
+
+
+@traced
+def lane(c, k):
+    """Cell ``k`` of the strip that begins at ``c``, for an operator."""
+    return Lane(c, k)
+
+
+@traced
+def position_in_run(I, k, axis):
+    """Integer position along ``axis`` of cell ``k`` of the strip that begins at ``I``."""
+    return subscript(I, axis) + k if axis == I.n - 1 else subscript(I, axis)
+
+
+@traced
+def position_of(I, k):
+    """Integer position of cell ``k`` of the strip that begins at ``I``."""
+    return ti.Vector([position_in_run(I, k, axis) for axis in range(I.n)])
+
+
+@traced
+def beside(c, distance, k):
+    """What lies ``distance`` from cell ``k`` of the strip that begins at ``c``, or, with a ``k`` of 0, from a cell ``c``."""
+    return cell_of_run(address(c + distance, ARRAY_BITS), k)
+
+
+@ti.func
+def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()):
+    """``phase(k, *args)`` for the cells ``k`` of a strip of ``m``, at most ``width``, which for one cell is no loop."""
+    if ti.static(width == 1):
+        # A number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
+        phase(ti.i32(0), *args)
+    else:
+        for k in range(m):
+            phase(k, *args)
+
+
+@ti.func
+def column(a: ti.template(), k):
+    """Column ``k`` as a vector."""
+    v = ti.Vector([ti.f32(0.0)] * a.n)
+    for row in ti.static(range(a.n)):
+        v[row] = a[ti.i32(row), k]
+    return v
+
+
+@ti.func
+def set_column(a: ti.template(), k, v):
+    """Write a vector, or into one line a number, into column ``k``."""
+    if ti.static(a.n == 1):
+        a[ti.i32(0), k] = v
+    else:
+        for row in ti.static(range(a.n)):
+            a[ti.i32(row), k] = v[row]
+
+
+@ti.func
+def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
+    """Write the value that cell ``k`` of a strip, which begins at ``c``, has in a line of ``values``."""
+    a[cell_of_run(c, k)] = values[ti.i32(line), k]
+
+
+@ti.func
+def _evaluate(k, c, I, s, values: ti.template(), operator):
+    set_column(values, k, operator.body(lane(c, k), position_of(I, k), s, *operator.args))
+
+
+@ti.func
+def _evaluate_plainly(k, c, I, s, values: ti.template(), operator):
+    values[ti.i32(0), k] = operator.body(cell_of_run(c, k), position_of(I, k), s, *operator.args)
+
+
+@ti.func
+def write_run(c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()):
+    """``write_cells`` for one strip, which has at most ``width`` cells."""
+    values = ti.Matrix.zero(ti.f32, 1, width)
+    along_run(m, width, _evaluate_plainly, (c, I, s, values, Operator(value, args)))
+    along_run(m, width, put_run, (out, c, values, 0))
+
+
+@ti.func
+def write_strip(c, I, m, s, out: ti.template(), width: ti.template(), operator):
+    """The numbers that ``operator`` returns for each cell of a strip, into as many arrays.
+
+    All are known before the first is written, so of an array that is written the operator may read its own cell.
+
+    Args:
+        c: Flat index of the first cell.
+        I: Its integer position.
+        m: Cells, at most ``width``.
+        s: Strides.
+        out: For each number that is returned the array, and where in it the first component begins.
+        width: Cells of a whole strip.
+        operator: ``body(c, I, s, *args)`` returns one number, or a vector.
+    """
+    values = ti.Matrix.zero(ti.f32, ti.static(len(out)), width)
+    along_run(m, width, _evaluate, (c, I, s, values, operator))
+    for line in ti.static(range(len(out))):
+        along_run(m, width, put_run, (out[line][0], c + out[line][1], values, line))
+
+
+def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
+    """``each_run``, ``each_run_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
+    last, rows, each_cell_in = shape.dim - 1, shape.rows, cells.each_cell_in
+    width, long = (RUN, LONG_RUN) if rows else (1, 1)
+
+    @ti.func
+    def strips_from(c, I, s, length, width: ti.template(), operator):
+        """A cell as a strip of one; of a row of this length that begins here all strips."""
+        if ti.static(rows):
+            first = 0
+            while first < length:
+                J = I
+                J[last] += first
+                operator.body(address(c + first, ARRAY_BITS), J, ti.min(width, length - first), s, *operator.args)
+                first += width
+        else:
+            operator.body(c, I, 1, s, *operator.args)
+
+    @ti.func
+    def each_run_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """``each_run`` of the box of integer positions from 1 to below ``end``."""
+        begins = end
+        if ti.static(rows):
+            begins[last] = ti.i32(2)
+        each_cell_in(n * 0 + 1, begins, n, strips_from, (end[last] - 1, width, Operator(body, args)))
+
+    @ti.func
+    def each_run(n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """Strips of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on.
+
+        ``width`` is that of these loops, or their ``long`` one.
+        """
+        each_run_to(n + 1, n, width, body, args)
+
+    @ti.func
+    def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
+        """``out[c] = value(c, I, s, *args)`` for every cell; of ``out`` itself ``value`` may read the cell alone."""
+        each_run(n, long, write_run, (out, long, value, args))
+
+    @ti.func
+    def write_strips(n, out: ti.template(), value: ti.template(), args: ti.template()):
+        """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, where it begins)`` for each number."""
+        each_run(n, width, write_strip, (out, width, Operator(value, args)))
+
+    return SimpleNamespace(
+        width=width, long=long, strips_from=strips_from, each_run=each_run, each_run_to=each_run_to,
+        write_cells=write_cells, write_strips=write_strips,
+    )  # fmt: skip
