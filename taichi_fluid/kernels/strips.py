@@ -9,7 +9,7 @@ and writes vectors. On a GPU a strip is one cell.
 from types import SimpleNamespace
 
 from .._ti import Expr, subscript, ti, traced
-from .layout import ARRAY_BITS, address
+from .layout import ARRAY_BITS, address, cells_of
 from .loops import LoopShape, Operator
 
 RUN, LONG_RUN = 16, 32
@@ -127,9 +127,15 @@ def write_run(c, I, m, s, out: ti.template(), width: ti.template(), value: ti.te
     along_run(m, width, put_run, (out, c, values, 0))
 
 
+@traced
+def components(*counts):
+    """``(array, component)`` as ``write_strip`` takes them, for each ``(array, components of it)``."""
+    return tuple((a, component) for a, count in counts for component in range(count))
+
+
 @ti.func
-def write_strip(c, I, m, s, out: ti.template(), width: ti.template(), operator):
-    """The numbers that ``operator`` returns for each cell of a strip, into as many arrays.
+def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operator):
+    """The numbers that ``operator`` returns for each cell of a strip, each into its array.
 
     All are known before the first is written, so of an array that is written the operator may read its own cell.
 
@@ -138,14 +144,15 @@ def write_strip(c, I, m, s, out: ti.template(), width: ti.template(), operator):
         I: Its integer position.
         m: Cells, at most ``width``.
         s: Strides.
-        out: For each number that is returned the array, and where in it the first component begins.
+        n: Cells of the grid.
+        out: For each number that is returned ``(array, component)``.
         width: Cells of a whole strip.
         operator: ``body(c, I, s, *args)`` returns one number, or a vector.
     """
     values = ti.Matrix.zero(ti.f32, ti.static(len(out)), width)
     along_run(m, width, _evaluate, (c, I, s, values, operator))
     for line in ti.static(range(len(out))):
-        along_run(m, width, put_run, (out[line][0], c + out[line][1], values, line))
+        along_run(m, width, put_run, (out[line][0], c + out[line][1] * cells_of(s, n), values, line))
 
 
 def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
@@ -189,8 +196,8 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def write_strips(n, out: ti.template(), value: ti.template(), args: ti.template()):
-        """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, where it begins)`` for each number."""
-        each_run(n, width, write_strip, (out, width, Operator(value, args)))
+        """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, component)`` for each number."""
+        each_run(n, width, write_strip, (n, out, width, Operator(value, args)))
 
     return SimpleNamespace(
         width=width, long=long, strips_from=strips_from, each_run=each_run, each_run_to=each_run_to,

@@ -1,7 +1,7 @@
 """First differences on the staggered grid."""
 
 from .._ti import ti
-from ..kernels import beside, cells_of, strides_of
+from ..kernels import cells_of, strides_of
 
 
 @ti.func
@@ -61,33 +61,33 @@ def centre_velocity_at(u: ti.template(), c, n):
 
 
 @ti.func
-def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n, k):
-    """Dx times d(u_component)/d(x_along) at the centre of cell ``k`` of the run from ``c``, for two different axes."""
+def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
+    """Dx times d(u_component)/d(x_along) at the centre of cell ``c``, for two different axes."""
     s = strides_of(n)
-    own, up = component * cells_of(s, n), s[component]
-    upper = u[beside(c, own + s[along], k)] + u[beside(c, own + s[along] + up, k)]
-    lower = u[beside(c, own - s[along], k)] + u[beside(c, own - s[along] + up, k)]
+    above = c + component * cells_of(s, n) + s[along]
+    below = c + component * cells_of(s, n) - s[along]
+    upper, lower = u[above] + u[above + s[component]], u[below] + u[below + s[component]]
     return ti.f32(0.25) * (upper - lower)
 
 
 @ti.func
-def vorticity_at(u: ti.template(), c, n, derivative: ti.template(), k):
-    """Dx times the curl of the velocity at the centre of cell ``k`` of the run from ``c``, as a vector of three.
+def vorticity_at(u: ti.template(), c, n, derivative: ti.template()):
+    """Dx times the curl of the velocity at the centre of cell ``c``, as a vector of three.
 
     In 2D only the last of them is not 0. ``derivative`` is that of the placement of the velocity.
     """
     w = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    w[2] = derivative(u, c, 1, 0, n, k) - derivative(u, c, 0, 1, n, k)
+    w[2] = derivative(u, c, 1, 0, n) - derivative(u, c, 0, 1, n)
     if ti.static(n.n == 3):
-        w[0] = derivative(u, c, 2, 1, n, k) - derivative(u, c, 1, 2, n, k)
-        w[1] = derivative(u, c, 0, 2, n, k) - derivative(u, c, 2, 0, n, k)
+        w[0] = derivative(u, c, 2, 1, n) - derivative(u, c, 1, 2, n)
+        w[1] = derivative(u, c, 0, 2, n) - derivative(u, c, 2, 0, n)
     return w
 
 
 @ti.func
-def gradient_at(a: ti.template(), c, s, k):
-    """2 dx times the gradient of a quantity at cell centres, in cell ``k`` of the run from ``c``: central differences."""
+def gradient_at(a: ti.template(), c, s):
+    """2 dx times the gradient of a quantity at cell centres: central differences."""
     g = ti.cast(s, ti.f32)
     for axis in ti.static(range(s.n)):
-        g[axis] = a[beside(c, s[axis], k)] - a[beside(c, -s[axis], k)]
+        g[axis] = a[c + s[axis]] - a[c - s[axis]]
     return g

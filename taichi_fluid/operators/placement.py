@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .._ti import ti
-from ..kernels import beside, cells_of, strides_of
+from ..kernels import cells_of, strides_of
 from .differences import centre_derivative_at, centre_velocity_at, outflow_at
 from .interpolation import sample, sample_velocity
 
@@ -42,10 +42,10 @@ def _centred_outflow_at(u: ti.template(), c, s, n):
 
 
 @ti.func
-def _centred_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n, k):
+def _centred_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
     s = strides_of(n)
-    own = component * cells_of(s, n)
-    return ti.f32(0.5) * (u[beside(c, own + s[along], k)] - u[beside(c, own - s[along], k)])
+    place = c + component * cells_of(s, n)
+    return ti.f32(0.5) * (u[place + s[along]] - u[place - s[along]])
 
 
 class Placement(NamedTuple):
@@ -56,8 +56,7 @@ class Placement(NamedTuple):
         sample: ``sample(u, q, n)``, the velocity at the point ``q`` of the cell-centred index space.
         at_centre: ``at_centre(u, c, n)``, the velocity at the centre of ``c``.
         outflow: ``outflow(u, c, s, n)``, dx times the divergence of ``c``.
-        derivative: ``derivative(u, c, component, along, n, k)``, dx times that derivative at the centre of cell ``k`` of
-            the run from ``c``.
+        derivative: ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``.
     """
 
     collocated: bool

@@ -2,49 +2,38 @@
 
 from collections.abc import Sequence
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import (
-    RUNS,
-    Array,
-    along_run,
-    beside,
-    cell_of_run,
-    cells_of,
-    float_vector,
-    kernel_family,
-    position_in_run,
-    put_run,
-    strides_of,
-)
+from ..kernels import RUNS, Array, Operator, cells_of, components, float_vector, kernel_family, write_strip
 from ..operators.differences import gradient_at, vorticity_at
 from ..operators.ghosts import wrap_if_periodic
-from ..operators.runs import put_columns, set_column
+
+
+@argument
+class Buoyancy:
+    """``velocity += change · scalar``."""
+
+    velocity: object
+    scalar: object
+    change: object
 
 
 @ti.func
-def _buoyant_velocity_of(
-    k, c, u: ti.template(), scalar: ti.template(), change, found: ti.template(), n, axis: ti.template(),
-    on: ti.template(),
-):  # fmt: skip
-    s = strides_of(n)
-    value = scalar[cell_of_run(c, k)]
+def _buoyant_velocity_at(c, I, s, buoyancy, n, axis: ti.template(), on: ti.template()):
+    value = buoyancy.scalar[c]
     if ti.static(not on.collocated):
-        value = ti.f32(0.5) * (value + scalar[beside(c, -s[axis], k)])
-    found[ti.i32(0), k] = u[beside(c, axis * cells_of(s, n), k)] + change[axis] * value
+        value = ti.f32(0.5) * (value + buoyancy.scalar[c - s[axis]])
+    return buoyancy.velocity[c + axis * cells_of(s, n)] + buoyancy.change[axis] * value
 
 
 @ti.func
-def _add_buoyancy_of_run(
-    c, I, m, s, u: ti.template(), scalar: ti.template(), change, n, on: ti.template(), width: ti.template()
-):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, 1, width)
+def _add_buoyancy(c, I, m, s, buoyancy, n, on: ti.template(), width: ti.template()):
     for axis in ti.static(range(n.n)):
         # Mostly gravity has one component.
-        if change[axis] != 0:
-            along_run(m, width, _buoyant_velocity_of, (c, u, scalar, change, found, n, axis, on))
-            along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, 0))
+        if buoyancy.change[axis] != 0:
+            operator = Operator(_buoyant_velocity_at, (buoyancy, n, axis, on))
+            write_strip(c, I, m, s, n, ((buoyancy.velocity, axis),), width, operator)
 
 
 @ti.func
@@ -56,86 +45,47 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 
 
 @ti.func
-def _vorticity_of(k, c, u: ti.template(), found: ti.template(), n, on: ti.template()):
-    """The vorticity of a cell of a run, and last of all its magnitude."""
-    w = vorticity_at(u, c, n, on.derivative, k)
-    if ti.static(n.n == 3):
-        for axis in ti.static(range(3)):
-            found[ti.i32(axis), k] = w[axis]
-    else:
-        found[ti.i32(0), k] = w[2]
-    found[ti.i32(found.n - 1), k] = ti.sqrt(w.norm_sqr())
+def _vorticity_at(c, I, s, u: ti.template(), n, on: ti.template()):
+    """The vorticity, in 2D one number, and last of all its magnitude."""
+    w = vorticity_at(u, c, n, on.derivative)
+    magnitude = ti.sqrt(w.norm_sqr())
+    return ti.Vector([w[0], w[1], w[2], magnitude] if ti.static(n.n == 3) else [w[2], magnitude])
 
 
 @ti.func
-def _write_vorticity_of_run(
-    c, I, m, s, u: ti.template(), vorticity: ti.template(), magnitude: ti.template(), n, on: ti.template(),
-    width: ti.template(),
-):  # fmt: skip
-    components = ti.static(2 * n.n - 3)
-    found = ti.Matrix.zero(ti.f32, components + 1, width)
-    along_run(m, width, _vorticity_of, (c, u, found, n, on))
-    for component in ti.static(range(components)):
-        along_run(m, width, put_run, (vorticity, c + component * cells_of(s, n), found, component))
-    along_run(m, width, put_run, (magnitude, c, found, components))
-
-
-@ti.func
-def _confinement_of(k, c, vorticity: ti.template(), magnitude: ti.template(), found: ti.template(), n):
+def _confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.template(), n):
     """N × w with N the direction in which the vorticity grows; 0 where it does not grow at all."""
-    s = strides_of(n)
-    here, cells = cell_of_run(c, k), cells_of(s, n)
-    g = gradient_at(magnitude, c, s, k)
-    g *= ti.f32(1.0) / (ti.sqrt(g.norm_sqr()) + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[here])
+    cells = cells_of(s, n)
+    g = gradient_at(magnitude, c, s)
+    g *= ti.f32(1.0) / (ti.sqrt(g.norm_sqr()) + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c])
     if ti.static(n.n == 3):
-        w = ti.Vector([vorticity[here], vorticity[beside(c, cells, k)], vorticity[beside(c, 2 * cells, k)]])
-        set_column(found, k, g.cross(w))
+        g = g.cross(ti.Vector([vorticity[c], vorticity[c + cells], vorticity[c + 2 * cells]]))
     else:
-        found[ti.i32(0), k] = g[1] * vorticity[here]
-        found[ti.i32(1), k] = -g[0] * vorticity[here]
+        g = ti.Vector([g[1] * vorticity[c], -g[0] * vorticity[c]])
+    return g
 
 
 @ti.func
-def _write_confinement_of_run(
-    c, I, m, s, vorticity: ti.template(), magnitude: ti.template(), force: ti.template(), n, width: ti.template()
-):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, n.n, width)
-    along_run(m, width, _confinement_of, (c, vorticity, magnitude, found, n))
-    along_run(m, width, put_columns, (force, c, found, n))
-
-
-@ti.func
-def _forced_velocity_of(
-    k, c, I, u: ti.template(), force: ti.template(), scale, found: ti.template(), n, wrap, on: ti.template()
-):  # fmt: skip
+def _forced_velocity_at(c, I, s, u: ti.template(), force: ti.template(), scale, n, wrap, on: ti.template()):
     """The velocity with a force at cell centres: at a face the mean of those beside it, on a side of the box none.
 
     An axis with ``wrap[axis] = 1`` has no sides; the ghosts of the force hold what is at its other end.
     """
-    s = strides_of(n)
+    v = ti.cast(n, ti.f32)
     for axis in ti.static(range(n.n)):
-        own = axis * cells_of(s, n)
-        face = beside(c, own, k)
+        face = c + axis * cells_of(s, n)
         if ti.static(on.collocated):
-            found[ti.i32(axis), k] = u[face] + scale * force[face]
+            v[axis] = u[face] + scale * force[face]
         else:
-            added = scale * ti.f32(0.5) * (force[face] + force[beside(c, own - s[axis], k)])
-            found[ti.i32(axis), k] = ti.select(position_in_run(I, k, axis) + wrap[axis] > 1, u[face] + added, u[face])
+            added = scale * ti.f32(0.5) * (force[face] + force[face - s[axis]])
+            v[axis] = ti.select(I[axis] + wrap[axis] > 1, u[face] + added, u[face])
+    return v
 
 
 @ti.func
 def _wrap_component(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
     """Ghosts along a periodic axis of the component along it, which its faces are the mean of."""
     wrap_if_periodic(axis * cells_of(s, n) + c, I, s, a, 0, n, wrap, axis)
-
-
-@ti.func
-def _add_force_of_run(
-    c, I, m, s, u: ti.template(), force: ti.template(), scale, n, wrap, on: ti.template(), width: ti.template()
-):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, n.n, width)
-    along_run(m, width, _forced_velocity_of, (c, I, u, force, scale, found, n, wrap, on))
-    along_run(m, width, put_columns, (u, c, found, n))
 
 
 @kernel_family
@@ -145,7 +95,7 @@ def force_kernels(loops, on):
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
-        each_run(n, width, _add_buoyancy_of_run, (velocity, scalar, change, n, on, width))
+        each_run(n, width, _add_buoyancy, (Buoyancy(velocity, scalar, change), n, on, width))
 
     @ti.kernel
     def accelerate(velocity: Array, n: IntVector, change: FloatVector):
@@ -156,28 +106,30 @@ def force_kernels(loops, on):
 
 @kernel_family
 def confinement_kernels(loops, on, wraps):
-    IntVector, each_run, each_on_plane, dim = loops.IntVector, loops.each_run, loops.each_on_plane, loops.dim
-    in_turn, width = loops.in_turn, loops.width
+    IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
+    write_strips, in_turn, width = loops.write_strips, loops.in_turn, loops.width
 
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
-        each_run(n, width, _write_vorticity_of_run, (velocity, vorticity, magnitude, n, on, width))
+        write_strips(n, components((vorticity, 2 * dim - 3), (magnitude, 1)), _vorticity_at, (velocity, n, on))
 
     @ti.kernel
     def confine(
         velocity: Array, vorticity: Array, magnitude: Array, force: Array, n: IntVector, wrap: IntVector, scale: ti.f32
     ):
+        confinement = Operator(_confinement_at, (vorticity, magnitude, n))
+        forced = Operator(_forced_velocity_at, (velocity, force, scale, n, wrap, on))
         if ti.static(wraps):
-            each_run(n, width, _write_confinement_of_run, (vorticity, magnitude, force, n, width))
-            for component in ti.static(range(dim)):
-                each_on_plane(n, component, _wrap_component, (force, n, wrap, component))
-            each_run(n, width, _add_force_of_run, (velocity, force, scale, n, wrap, on, width))
+            write_strips(n, components((force, dim)), confinement.body, confinement.args)
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, _wrap_component, (force, n, wrap, axis))
+            write_strips(n, components((velocity, dim)), forced.body, forced.args)
         else:
             in_turn(
                 n,
                 (
-                    (RUNS, _write_confinement_of_run, (vorticity, magnitude, force, n, width)),
-                    (RUNS, _add_force_of_run, (velocity, force, scale, n, wrap, on, width)),
+                    (RUNS, write_strip, (n, components((force, dim)), width, confinement)),
+                    (RUNS, write_strip, (n, components((velocity, dim)), width, forced)),
                 ),
                 (),
             )

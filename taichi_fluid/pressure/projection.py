@@ -89,7 +89,7 @@ def _subtract_gradient_of_run(
 
 @ti.func
 def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n, scale):
-    g = gradient_at(p, c, s, ti.i32(0))
+    g = gradient_at(p, c, s)
     for axis in ti.static(range(n.n)):
         place = c + axis * cells_of(s, n)
         u[place] = u[place] - ti.f32(0.5) * scale * g[axis]

@@ -93,7 +93,7 @@ def _square_at(c, I, s, a: ti.template()):
 
 @ti.func
 def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
-    w = vorticity_at(u, c, n, on.derivative, ti.i32(0))
+    w = vorticity_at(u, c, n, on.derivative)
     out[c] = scale * (ti.sqrt(w.norm_sqr()) if ti.static(n.n == 3) else w[2])
 
 
