@@ -166,13 +166,15 @@ def loaded(bundle):
 
     A kernel's own arguments are loaded again after every store; where that is in an inner loop it costs 7 to 8 %.
     """
-    values = {field.name: getattr(bundle, field.name) for field in dataclasses.fields(bundle)}
-    return type(bundle)(
-        **{
-            name: impl.expr_init(value) if isinstance(value, (Expr, ti.Matrix)) else value
-            for name, value in values.items()
-        }
-    )
+    return dataclasses.replace(bundle, **{
+        field.name: _loaded(getattr(bundle, field.name)) for field in dataclasses.fields(bundle)
+    })  # fmt: skip
+
+
+def _loaded(value):
+    if dataclasses.is_dataclass(value):
+        return loaded(value)
+    return impl.expr_init(value) if isinstance(value, (Expr, ti.Matrix)) else value
 
 
 def subscript(vector, index: int):

@@ -8,9 +8,9 @@ from reference import SHAPES, closed_box, random_scalar, random_velocity
 from scipy.ndimage import map_coordinates
 
 from taichi_fluid._ti import ti
-from taichi_fluid.kernels import Array, along_run, cell_of_run, cells_of, kernel_family, put_run, strides_of
+from taichi_fluid.kernels import Array, Operator, Strip, cell_of_run, cells_of, kernel_family, put_run, strides_of
 from taichi_fluid.operators.interpolation import face_velocity_at, inside_box, sample, sample_velocity
-from taichi_fluid.operators.runs import sample_run
+from taichi_fluid.operators.sampling import Component, sample_strip
 
 
 @ti.func
@@ -42,19 +42,19 @@ def _face_velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
 
 
 @ti.func
-def _point_in_run(k, c, points: ti.template(), n):
+def _point_in_strip(k, c, points: ti.template(), n):
     return inside_box(_point(points, cell_of_run(c, k), n), n)
 
 
 @ti.func
-def _sample_of_run(
-    c, I, m, s, a: ti.template(), points: ti.template(), out: ti.template(), n, lines: ti.template(),
-    width: ti.template(),
-):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, lines, width)
-    sample_run(m, c, I, a, 0, _point_in_run, (c, points, n), found, n, width)
+def _sample_of_strip(
+    c, I, m, s, a, points: ti.template(), out: ti.template(), n, lines: ti.template(), width: ti.template()
+):
+    strip = Strip(c, I, m, width)
+    found = strip.matrix(lines)
+    sample_strip(strip, a, Operator(_point_in_strip, (c, points, n)), found, n)
     for line in ti.static(range(lines)):
-        along_run(m, width, put_run, (out, c + line * cells_of(s, n), found, line))
+        strip.each(put_run, (out, c + line * cells_of(s, n), found, line))
 
 
 @kernel_family
@@ -62,12 +62,12 @@ def sampling_kernels(loops):
     IntVector, each_cell, each_run, width = loops.IntVector, loops.each_cell, loops.each_run, loops.width
 
     @ti.kernel
-    def sample_runs(a: Array, points: Array, out: Array, n: IntVector):
-        each_run(n, width, _sample_of_run, (a, points, out, n, 1, width))
+    def sample_strips(a: Array, points: Array, out: Array, n: IntVector):
+        each_run(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 1, width))
 
     @ti.kernel
-    def sample_runs_with_limits(a: Array, points: Array, out: Array, n: IntVector):
-        each_run(n, width, _sample_of_run, (a, points, out, n, 3, width))
+    def sample_strips_with_limits(a: Array, points: Array, out: Array, n: IntVector):
+        each_run(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 3, width))
 
     @ti.kernel
     def sample_points(a: Array, points: Array, out: Array, n: IntVector):
@@ -83,8 +83,8 @@ def sampling_kernels(loops):
 
     return {
         "sample_points": sample_points,
-        "sample_runs": sample_runs,
-        "sample_runs_with_limits": sample_runs_with_limits,
+        "sample_strips": sample_strips,
+        "sample_strips_with_limits": sample_strips_with_limits,
         "sample_velocities": sample_velocities,
         "face_velocities": face_velocities,
     }
@@ -153,8 +153,8 @@ def test_a_run_sampled_together_is_what_scipy_says(dim, spread):
     places, out, limited = grid.velocity(), grid.array(), grid.array(3)
     grid.from_numpy(places, points)
     a, kernels = arrays.scalar(values), sampling_kernels(grid.loops)
-    kernels.sample_runs(a, places, out, grid.n)
-    kernels.sample_runs_with_limits(a, places, limited, grid.n)
+    kernels.sample_strips(a, places, out, grid.n)
+    kernels.sample_strips_with_limits(a, places, limited, grid.n)
     expected = map_coordinates(values, points.astype(np.float64) - 1, order=1, mode="nearest")
     found = grid.to_numpy(out)
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-6)

@@ -633,7 +633,7 @@ def carried_if(flow, values, velocity, look_everywhere, faces_begin=True):
     flow.grid.from_numpy(current, values)
     flow.walls.fill(current, name="smoke")
     flow.advection.trace_paths(flow.velocity_array(velocity), 1.0, faces=faces_begin)
-    noted = flow.advection._occupied
+    noted = flow.advection._mask
     found = noted[noted.shape[0] - 1]
     noted[noted.shape[0] - 1] = int(look_everywhere)
     flow.advection.carry(current, out, name="smoke")

@@ -35,6 +35,7 @@ from .reduce import PARTIALS, add, largest
 from .strips import (
     LONG_RUN,
     RUN,
+    Strip,
     along_run,
     beside,
     cell_of_run,
@@ -71,6 +72,7 @@ __all__ = [
     "LoopShape",
     "Operator",
     "Replay",
+    "Strip",
     "add",
     "address",
     "along_run",

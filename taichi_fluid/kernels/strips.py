@@ -8,7 +8,7 @@ and writes vectors. On a GPU a strip is one cell.
 
 from types import SimpleNamespace
 
-from .._ti import Expr, subscript, ti, traced
+from .._ti import Expr, argument, subscript, ti, traced
 from .layout import ARRAY_BITS, address, cells_of
 from .loops import LoopShape, Operator
 
@@ -82,6 +82,33 @@ def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()
     else:
         for k in range(m):
             phase(k, *args)
+
+
+@argument
+class Strip:
+    """``m`` cells along the last axis, at most ``width``: flat index and integer position of the first."""
+
+    first: object
+    I: object
+    m: object
+    width: int
+
+    @ti.func
+    def each(self, phase: ti.template(), args: ti.template()):
+        """``phase(k, *args)`` for each cell: one step of what is done with all of them, which can be made vectors of."""
+        along_run(self.m, self.width, phase, args)
+
+    @ti.func
+    def matrix(self, lines: ti.template()):
+        """Room for so many numbers for each cell."""
+        values = ti.Matrix.zero(ti.f32, lines, self.width)
+        return values
+
+    @ti.func
+    def integers(self, lines: ti.template()):
+        """Room for so many whole numbers for each cell."""
+        values = ti.Matrix.zero(ti.i32, lines, self.width)
+        return values
 
 
 @ti.func

@@ -1,0 +1,221 @@
+"""Interpolation for the cells of a strip together, stage by stage: where, what stands around, the blend of it.
+
+On a CPU a strip is up to ``kernels.RUN`` cells of a row. Taken stage by stage, only the reading is scattered, and a
+compiler makes vectors of the rest; taken cell by cell, nothing is. On a GPU a strip is one cell, and all of this is
+straight code for it. What stands between two stages are matrices with a column for each cell. Their lines are named as
+``ti.i32``: a number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
+"""
+
+from .._ti import argument, subscript, ti, traced
+from ..kernels import (
+    ARRAY_BITS,
+    address,
+    at_least,
+    at_most,
+    cell_of_run,
+    cells_of,
+    column,
+    position_in_run,
+    set_column,
+    strides_of,
+)  # fmt: skip
+from .interpolation import blend
+
+VALUE, LEAST, MOST = range(3)
+"""Lines of what is sampled with its limits."""
+
+
+@argument
+class Component:
+    """One component of an array: ``array[offset + …]``."""
+
+    array: object
+    offset: object
+
+
+@argument
+class Located:
+    """Points of a strip, a column for each, between the 2^dim cells around them.
+
+    Attributes:
+        points: In index space.
+        base: Flat index of the lowest of the cells; if ``staggered`` one for each component in its own index space,
+            where a point is half a cell higher along the component's axis.
+        fraction: Where the point lies between them along each axis, 0 to 1.
+        up_fraction: The same half a cell higher.
+        staggered: Whether the last two are asked for.
+    """
+
+    points: object
+    base: object
+    fraction: object
+    up_fraction: object
+    staggered: bool
+
+
+@ti.func
+def _put_point(k, points: ti.template(), place):
+    set_column(points, k, place.body(k, *place.args))
+
+
+@ti.func
+def _locate(k, at, n):
+    s, first = strides_of(n), ti.i32(0)
+    for axis in ti.static(range(n.n)):
+        x, stride = at.points[ti.i32(axis), k], ti.cast(s[axis], ti.i32)
+        lowest = ti.min(ti.cast(x, ti.i32), n[axis])
+        at.fraction[ti.i32(axis), k] = x - ti.cast(lowest, ti.f32)
+        first += lowest * stride
+        if ti.static(at.staggered):
+            up = ti.min(ti.cast(x + ti.f32(0.5), ti.i32), n[axis])
+            at.up_fraction[ti.i32(axis), k] = x + ti.f32(0.5) - ti.cast(up, ti.f32)
+            at.base[ti.i32(axis), k] = (up - lowest) * stride
+    if ti.static(at.staggered):
+        for axis in ti.static(range(n.n)):
+            at.base[ti.i32(axis), k] = at.base[ti.i32(axis), k] + first
+    else:
+        at.base[ti.i32(0), k] = first
+
+
+@traced
+def _beyond(corner: int, s):
+    """Distance in the flat array from the lowest corner to another, which has the first axis in its lowest bit."""
+    return sum((subscript(s, axis) for axis in range(s.n) if corner >> axis & 1), subscript(s, 0) * 0)
+
+
+@ti.func
+def _gather_rows(k, a, at, line: ti.template(), up: ti.template(), rows: ti.template(), n):
+    """The values around, already blended along the last axis; ``up`` where that is the axis of the component."""
+    s, last = strides_of(n), ti.i32(n.n - 1)
+    f = at.up_fraction[last, k] if ti.static(up) else at.fraction[last, k]
+    first = address(a.offset + at.base[ti.i32(line), k], ARRAY_BITS)
+    for row in ti.static(range(2 ** (n.n - 1))):
+        c = first + _beyond(row, s)
+        here = a.array[c]
+        rows[ti.i32(row), k] = here + f * (a.array[c + 1] - here)
+
+
+@ti.func
+def _blend_rows(k, rows: ti.template(), at, moved: ti.template(), out: ti.template(), line: ti.template(), n):
+    """Blend them along the other axes, and write what comes out into a line of ``out``."""
+    values = column(rows, k)
+    for d in ti.static(range(n.n - 2, -1, -1)):
+        f = at.up_fraction[ti.i32(d), k] if ti.static(d == moved) else at.fraction[ti.i32(d), k]
+        for row in ti.static(range(2**d)):
+            values[row] += f * (values[row + 2**d] - values[row])
+    out[ti.i32(line), k] = values[0]
+
+
+@ti.func
+def sample_strip_velocity(strip, u: ti.template(), place, out: ti.template(), n, staggered: ti.template()):
+    """Velocity at the points ``place`` of the cell-centred index space, by linear interpolation, a column for each."""
+    points, base = strip.matrix(n.n), strip.integers(ti.static(n.n if staggered else 1))
+    at = Located(points, base, strip.matrix(n.n), strip.matrix(n.n), staggered)
+    rows, cells = strip.matrix(2 ** (n.n - 1)), cells_of(strides_of(n), n)
+    strip.each(_put_point, (points, place))
+    strip.each(_locate, (at, n))
+    for axis in ti.static(range(n.n)):
+        own = ti.static(axis if staggered else 0)
+        up = ti.static(staggered and axis == n.n - 1)
+        strip.each(_gather_rows, (Component(u, axis * cells), at, own, up, rows, n))
+        strip.each(_blend_rows, (rows, at, ti.static(axis if staggered else -1), out, axis, n))
+
+
+@ti.func
+def _sample_scattered(strip, a, place, out: ti.template(), n):
+    """``sample_strip`` wherever the points are."""
+    points, fraction = strip.matrix(n.n), strip.matrix(n.n)
+    at = Located(points, strip.integers(1), fraction, fraction, False)
+    strip.each(_put_point, (points, place))
+    strip.each(_locate, (at, n))
+    if ti.static(out.n > 1):
+        corners = strip.matrix(2**n.n)
+        strip.each(_gather_corners, (a, at, corners, n))
+        strip.each(_blend_corners, (corners, at, out))
+    else:
+        rows = strip.matrix(2 ** (n.n - 1))
+        strip.each(_gather_rows, (a, at, 0, False, rows, n))
+        strip.each(_blend_rows, (rows, at, -1, out, 0, n))
+
+
+@ti.func
+def _gather_corners(k, a, at, corners: ti.template(), n):
+    s, first = strides_of(n), address(a.offset + at.base[ti.i32(0), k], ARRAY_BITS)
+    for corner in ti.static(range(2**n.n)):
+        corners[ti.i32(corner), k] = a.array[first + _beyond(corner, s)]
+
+
+@ti.func
+def _blend_corners(k, corners: ti.template(), at, out: ti.template()):
+    values = column(corners, k)
+    least, most = values[0], values[0]
+    for corner in ti.static(range(1, corners.n)):
+        least, most = at_most(least, values[corner]), at_least(most, values[corner])
+    set_column(out, k, ti.Vector([blend(values, column(at.fraction, k)), least, most]))
+
+
+@ti.func
+def _find_shift(k, I, place, shifts: ti.template(), far: ti.template()):
+    """How far a point lies from its own cell, and whether that is a cell or more along any axis.
+
+    A whole cell is far: a blend with a part of 1 would be what is there only to rounding.
+    """
+    point = place.body(k, *place.args)
+    for axis in ti.static(range(I.n)):
+        shift = point[axis] - ti.cast(position_in_run(I, k, axis), ti.f32)
+        shifts[ti.i32(axis), k] = shift
+        far |= ti.cast(ti.abs(shift) >= ti.f32(1.0), ti.i32)
+
+
+@ti.func
+def _blend_around(k, a, c, s, shifts: ti.template(), out: ti.template()):
+    """What lies at a point less than a cell from its own one, that of the strip which begins at ``c``.
+
+    All neighbours are read, wherever the point is: those of cells beside each other lie beside each other.
+    """
+    last = ti.static(s.n - 1)
+    limited = ti.static(out.n > 1)
+    f = column(shifts, k)
+    value = ti.Vector([ti.f32(0.0)] * ti.static(3 ** (s.n - 1)))
+    low, high = value, value
+    for row in ti.static(range(3 ** (s.n - 1))):
+        first = c - 1
+        for axis in ti.static(range(s.n - 1)):
+            first += ti.static(row // 3**axis % 3 - 1) * s[axis]
+        # The same for all of the strip, and of few bits, so that three addresses are one and small distances from it.
+        cell = cell_of_run(address(first, ARRAY_BITS), k)
+        own, there = a.array[cell + 1], ti.select(f[last] >= 0, a.array[cell + 2], a.array[cell])
+        value[row] = own + ti.abs(f[last]) * (there - own)
+        if ti.static(limited):
+            low[row], high[row] = at_most(own, there), at_least(own, there)
+    for axis in ti.static(range(s.n - 2, -1, -1)):
+        up = f[axis] >= 0
+        for row in ti.static(range(3**axis)):
+            own = ti.static(row + 3**axis)
+            above = ti.static(row + 2 * 3**axis)
+            value[row] = value[own] + ti.abs(f[axis]) * (ti.select(up, value[above], value[row]) - value[own])
+            if ti.static(limited):
+                low[row] = at_most(low[own], ti.select(up, low[above], low[row]))
+                high[row] = at_least(high[own], ti.select(up, high[above], high[row]))
+    out[ti.i32(VALUE), k] = value[0]
+    if ti.static(limited):
+        out[ti.i32(LEAST), k] = low[0]
+        out[ti.i32(MOST), k] = high[0]
+
+
+@ti.func
+def sample_strip(strip, a, place, out: ti.template(), n):
+    """Linear interpolation of a component at the points ``place.body(k, *place.args)`` of its index space.
+
+    What is found goes into the first line of ``out``; if that has three, the least and the largest of what each is made
+    of go into the others: lines ``VALUE``, ``LEAST``, ``MOST``.
+    """
+    if ti.static(strip.width == 1):
+        _sample_scattered(strip, a, place, out, n)
+    else:
+        far, shifts = 0, strip.matrix(n.n)
+        strip.each(_find_shift, (strip.I, place, shifts, far))
+        if far == 0:
+            strip.each(_blend_around, (a, a.offset + strip.first, strides_of(n), shifts, out))
+        else:
+            _sample_scattered(strip, a, place, out, n)

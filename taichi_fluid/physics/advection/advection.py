@@ -1,0 +1,144 @@
+"""The class that carries quantities with a velocity."""
+
+from ..._ti import ti
+from ...boundaries.solids import Solids
+from ...boundaries.walls import SCALAR, Walls
+from ...grid import Grid, Scratch, given
+from .activity import mask_length
+from .backtrace import trace_kernels
+from .maccormack import advection_kernels
+from .spec import PathSpec, QuantitySpec, Scheme, Trace
+
+
+class Advection:
+    """Carries quantities with a velocity.
+
+    Args:
+        grid: The grid.
+        walls: Its sides.
+        scratch: Arrays to work in.
+        scheme: Semi-Lagrangian or clamped MacCormack.
+        trace: How paths are followed.
+        solids: What paths must keep out of; its distance is read whenever paths are traced.
+
+    Attributes:
+        in_place: Whether ``carry`` may write to the array that it reads, as MacCormack's correction can.
+        shares_paths: Whether what lies at centres can be carried along the paths of the faces. Not beside solids: from
+            half a cell away something else may be in the way.
+
+    Use:
+        ``trace_paths`` once for the places of a quantity, then ``carry`` each quantity that lies there, or between;
+        ``carry_velocity`` for the velocity itself. Paths last until anything else works in ``scratch``.
+    """
+
+    def __init__(
+        self, grid: Grid, walls: Walls, scratch: Scratch, scheme: Scheme, trace: Trace, solids: Solids | None = None
+    ):  # fmt: skip
+        self.grid, self.walls, self.solids = grid, walls, solids
+        self.scheme, self.trace = Scheme(scheme), Trace(trace)
+        self.in_place = self.scheme is Scheme.MACCORMACK
+        self.shares_paths = solids is None
+        self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
+        self._worked_in = (self._room, self._predicted, *self._limits)
+        self._departure = self._own_departure = None
+        self._on_faces = False
+        self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
+        # What comes from where there is nothing need not be looked at, which pays where a loop takes rows. On the other
+        # side of a seam nobody looks.
+        self._sparse = grid.costly_loops.rows and not any(walls.periodic)
+        self._mask = ti.ndarray(ti.i32, mask_length(grid.shape) if self._sparse else 1)
+
+    def trace_paths(self, velocity, dt: float, *, faces: bool = False, departure=None) -> None:
+        """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity that lies there.
+
+        Args:
+            velocity: What to follow.
+            dt: Seconds.
+            faces: Paths for the components of a velocity, and, where ``shares_paths`` says so, means of them for what
+                lies at centres. On the collocated grid they are those of the centres.
+            departure: An array of ``dim`` components that MacCormack's paths lie in as long as something is carried
+                along them; left out, one is made and kept.
+
+        Raises:
+            ValueError: if ``departure`` is the velocity or an array that is worked in, and for arrays that are not of
+                the grid.
+        """
+        self.grid.require(self.grid.dim, velocity=velocity, **given(departure=departure))
+        if departure is not None and any(departure is array for array in (velocity, *self._worked_in)):
+            raise ValueError("departure is the velocity or an array of scratch: give it one of its own")
+        grid, walls, solids = self.grid, self.walls, self.solids
+        self._on_faces = faces and not grid.collocated
+        both = self.scheme is Scheme.MACCORMACK
+        spec = PathSpec(
+            self.trace, self._on_faces, any(walls.periodic), solids is not None, both, self._sparse, grid.placement
+        )
+        kernels, period = trace_kernels(grid.costly_loops, spec), walls.periods
+        if not both:
+            departure = self._room
+        elif departure is None:
+            if self._own_departure is None:
+                self._own_departure = grid.array(grid.dim)
+            departure = self._own_departure
+        self._departure = departure
+        arrival = self._room if both else self._nothing[0]
+        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx, self._mask)
+        kernels.trace(*paths)
+        if self._on_faces:
+            for axis, lower, upper in walls.upper_passages:
+                kernels.trace_box(*paths, axis, lower, upper)
+            for array in (departure, arrival) if both else (departure,):
+                kernels.end_paths(array, grid.n, period, walls.closed)
+
+    def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
+        """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
+
+        Where ``in_place`` says so ``out`` may be ``current``. ``name`` is that of a scalar, by which the sides know
+        what enters.
+
+        Raises:
+            ValueError: for arrays that are not of the grid, or no component that begins at ``offset``, and for one array
+                where there must be two.
+            RuntimeError: if no paths have been traced for what lies there.
+        """
+        self.grid.require(None, offset, current=current, out=out)
+        if current is out and not self.in_place:
+            raise ValueError("current and out are the same array")
+        if out is self._departure:
+            raise ValueError("out holds the paths along which it would be carried")
+        on_faces = component != SCALAR and not self.grid.collocated
+        between = self._on_faces and not on_faces
+        if self._departure is None or on_faces > self._on_faces or between > self.shares_paths:
+            raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")
+        grid, walls = self.grid, self.walls
+        spec = QuantitySpec(
+            self._on_faces, any(walls.periodic), self.solids is not None, walls.has_passage, self._sparse
+        )
+        kernels, axis = advection_kernels(grid.costly_loops, spec), component if on_faces else -1
+        # A velocity may be read beside solids, and is hardly ever 0.
+        scalar = component == SCALAR
+        if scalar and self._sparse:
+            kernels.mark_active(current, offset, self._mask, grid.n)
+        around = (walls.periods, *self._near(self.solids), int(scalar), self._mask, int(scalar and self._sparse))
+        where = (axis, grid.n, offset, *walls.path_limits(component), *around)
+        if self.scheme is Scheme.SEMI_LAGRANGIAN:
+            kernels.semi_lagrangian(current, out, self._departure, *where)
+        else:
+            prediction = self._predicted, *self._limits
+            kernels.predict(current, *prediction, self._departure, *where)
+            walls.fill(self._predicted, component)
+            where = (axis, grid.n, offset, *walls.box_limits(component), *around)
+            kernels.correct(current, *prediction, out, self._room, *where)
+        walls.fill(out, component, offset, name)
+
+    def _near(self, solids: Solids | None):
+        """What kernels are told of solids, or two words where there are none, and 1/dx."""
+        return (*((solids.open, solids.distance) if solids else self._nothing), 1.0 / self.grid.dx)
+
+    def carry_velocity(self, velocity, out, dt: float) -> None:
+        """``out`` = the velocity carried with itself."""
+        self.grid.require(self.grid.dim, velocity=velocity, out=out)
+        if velocity is out and not self.in_place:
+            raise ValueError("velocity and out are the same array")
+        self.trace_paths(velocity, dt, faces=True)
+        for axis in range(self.grid.dim):
+            self.carry(velocity, out, axis, axis * self.grid.cells)

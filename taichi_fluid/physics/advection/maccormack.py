@@ -1,0 +1,246 @@
+"""Carrying: a quantity is what lies at the departure point, and MacCormack corrects that by half of what is lost.
+
+(Stam 1999; Selle et al. 2008 for the clamped correction.)
+"""
+
+from ..._ti import argument, loaded, ti
+from ...kernels import (
+    Array,
+    IntArray,
+    Operator,
+    Strip,
+    at_least,
+    at_most,
+    cell_of_run,
+    cells_of,
+    kernel_family,
+    put_run,
+    strides_of,
+)  # fmt: skip
+from ...operators.interpolation import face_velocity_at
+from ...operators.sampling import LEAST, MOST, VALUE, Component, sample_strip
+from .activity import is_anything_near, mark_tile_at, noted_at, spread_mark_at, tiles_of_row
+from .backtrace import along_axis, wrapped
+from .visibility import Visibility, blend_visible, is_free, without_mark
+
+
+@argument
+class Paths:
+    """Along what a quantity is carried.
+
+    Attributes:
+        displacement: To where it comes from, or to where it goes.
+        axis: That of a component on its faces; -1 for what lies at cell centres. Displacements along faces are known
+            at faces only: anywhere else they are the mean of those around.
+        lower: Least place, in the index space of the quantity, that a path may end at.
+        upper: The largest.
+        period: Of each axis, in cells; 0 for one that is not periodic.
+    """
+
+    displacement: object
+    axis: object
+    lower: object
+    upper: object
+    period: object
+
+
+@argument
+class Transport:
+    """What carrying reads beside the quantity itself; ``spec``, a ``QuantitySpec``, says what of it there is.
+
+    Attributes:
+        paths: Along what.
+        n: Cells.
+        visibility: What solids hide.
+        beside_solids: 1 if only what is visible counts there, as for all but velocities.
+        mask: The activity mask.
+        sparse: 1 if it is that of the quantity.
+        spec: A ``QuantitySpec``.
+    """
+
+    paths: object
+    n: object
+    visibility: object
+    beside_solids: object
+    mask: object
+    sparse: object
+    spec: object
+
+
+@ti.func
+def _displacement_at(c, paths, n, on_faces: ti.template()):
+    """Displacement of what is carried, along its own axis with the mark of a cut."""
+    way = ti.cast(n, ti.f32)
+    if ti.static(on_faces):
+        way = face_velocity_at(paths.displacement, c, paths.axis, n)
+    else:
+        for d in ti.static(range(n.n)):
+            way[d] = paths.displacement[c + d * cells_of(strides_of(n), n)]
+    return way
+
+
+@ti.func
+def _end_of_path(k, strip, known: ti.template(), paths, n, spec: ti.template()):
+    """Where a path of a strip ends, in the index space of what is carried; ``known`` becomes 1 if something lies there."""
+    q, there = ti.cast(strip.I, ti.f32), ti.f32(1.0)
+    q[n.n - 1] += ti.cast(k, ti.f32)
+    way = _displacement_at(cell_of_run(strip.first, k), paths, n, spec.on_faces)
+    if ti.static(spec.solids):
+        there = ti.select(is_free(along_axis(way, paths.axis)), there, ti.f32(0.0))
+        way = without_mark(way)
+    end = wrapped(q + way, paths.lower, paths.period, spec.wraps)
+    inside = at_most(at_least(end, paths.lower), paths.upper)
+    if ti.static(spec.flow_through):
+        for d in ti.static(range(n.n)):
+            there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
+    if ti.static(spec.flow_through or spec.solids):
+        known[k] = there
+    return inside
+
+
+@ti.func
+def _sample_ends(strip, a, known: ti.template(), found: ti.template(), transport):
+    """What lies where the paths of a strip end; ``known`` and ``found`` as in ``_end_of_path`` and ``sample_strip``."""
+    n = transport.n
+    end = Operator(_end_of_path, (strip, known, transport.paths, n, transport.spec))
+    sample_strip(strip, a, end, found, n)
+    if ti.static(transport.visibility.there):
+        if transport.beside_solids == 1:
+            strip.each(blend_visible, (a, end, found, n, transport.visibility))
+
+
+@ti.func
+def _put_within(k, out: ti.template(), c, found: ti.template()):
+    """Rounding may carry a blend past a corner by one unit in the last place."""
+    out[cell_of_run(c, k)] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
+
+
+@ti.func
+def _put_nothing(k, a: ti.template(), c):
+    a[cell_of_run(c, k)] = ti.f32(0.0)
+
+
+@ti.func
+def _is_anything_near(I, transport):
+    anything = ti.i32(1)
+    if ti.static(transport.spec.sparse):
+        if transport.sparse == 1:
+            anything = is_anything_near(I, transport.mask, transport.n)
+    return anything
+
+
+@ti.func
+def _carry_strip(c, I, m, s, a, out: ti.template(), transport, width: ti.template()):
+    """What lies at the departure points, and nothing else: semi-Lagrangian."""
+    strip = Strip(c, I, m, width)
+    if _is_anything_near(I, transport) == 1:
+        found, known = strip.matrix(3), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(strip, a, known, found, loaded(transport))
+        strip.each(_put_within, (out, a.offset + c, found))
+    else:
+        strip.each(_put_nothing, (out, a.offset + c))
+
+
+@argument
+class Prediction:
+    """What MacCormack predicts, and the limits of what that is made of."""
+
+    value: object
+    least: object
+    most: object
+
+
+@ti.func
+def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
+    strip, anything = Strip(c, I, m, width), _is_anything_near(I, transport)
+    if ti.static(transport.spec.sparse):
+        if transport.sparse == 1:
+            transport.mask[noted_at(I, transport.mask, transport.n)] = anything
+    if anything == 1:
+        found, known = strip.matrix(3), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(strip, a, known, found, loaded(transport))
+        strip.each(put_run, (prediction.value, c, found, VALUE))
+        strip.each(put_run, (prediction.least, c, found, LEAST))
+        strip.each(put_run, (prediction.most, c, found, MOST))
+    else:
+        # Where nothing is found nobody asks for the limits.
+        strip.each(_put_nothing, (prediction.value, c))
+
+
+@ti.func
+def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), spec: ti.template()):
+    """Add half of what is lost on the way back and forth, limited to the values it came from."""
+    here = cell_of_run(c, k)
+    lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
+    if ti.static(spec.flow_through or spec.solids):
+        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
+    corrected = prediction.value[here] + ti.f32(0.5) * lost
+    found[ti.i32(VALUE), k] = at_most(at_least(corrected, prediction.least[here]), prediction.most[here])
+
+
+@ti.func
+def _correct_strip(c, I, m, s, a, prediction, out: ti.template(), transport, width: ti.template()):
+    strip, anything = Strip(c, I, m, width), ti.i32(1)
+    if ti.static(transport.spec.sparse):
+        if transport.sparse == 1:
+            anything = transport.mask[noted_at(I, transport.mask, transport.n)]
+    if anything == 1:
+        found, known = strip.matrix(1), ti.Vector([ti.f32(1.0)] * width)
+        _sample_ends(strip, Component(prediction.value, 0), known, found, loaded(transport))
+        strip.each(_correct, (c, a, prediction, found, known, transport.spec))
+        strip.each(put_run, (out, a.offset + c, found, VALUE))
+    else:
+        strip.each(_put_nothing, (out, a.offset + c))
+
+
+@kernel_family
+def advection_kernels(loops, spec):
+    """``where`` of each: displacement, axis, n, offset, lower, upper, period, open, distance, inv_dx, beside, mask, sparse."""
+    IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
+    each_cell_in, dim = loops.each_cell_in, loops.dim
+
+    @ti.kernel
+    def mark_active(a: Array, offset: ti.i32, mask: IntArray, n: IntVector):
+        ends = n + 2
+        ends[dim - 1] = tiles_of_row(n[dim - 1])
+        each_cell_in(n * 0, ends, n, mark_tile_at, (a, offset, mask, n))
+        if ti.static(dim == 3):
+            each_cell_in(n * 0, ends, n, spread_mark_at, (mask, n))
+
+    @ti.kernel
+    def semi_lagrangian(
+        a: Array, out: Array, paths: Array, axis: ti.i32, n: IntVector, offset: ti.i32, lower: FloatVector,
+        upper: FloatVector, period: FloatVector, open: Array, distance: Array, inv_dx: ti.f32, beside_solids: ti.i32,
+        mask: IntArray, sparse: ti.i32,
+    ):  # fmt: skip
+        visibility = Visibility(open, distance, inv_dx, spec.solids)
+        along = Paths(paths, axis, lower, upper, period)
+        transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
+        each_run(n, width, _carry_strip, (Component(a, offset), out, transport, width))
+
+    @ti.kernel
+    def predict(
+        a: Array, predicted: Array, least: Array, most: Array, paths: Array, axis: ti.i32, n: IntVector,
+        offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
+        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32,
+    ):  # fmt: skip
+        visibility = Visibility(open, distance, inv_dx, spec.solids)
+        along = Paths(paths, axis, lower, upper, period)
+        transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
+        prediction = Prediction(predicted, least, most)
+        each_run(n, width, _predict_strip, (Component(a, offset), prediction, transport, width))
+
+    @ti.kernel
+    def correct(
+        a: Array, predicted: Array, least: Array, most: Array, out: Array, paths: Array, axis: ti.i32, n: IntVector,
+        offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
+        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32,
+    ):  # fmt: skip
+        """``out`` may be ``a``, of which each cell reads its own value before it writes it."""
+        visibility = Visibility(open, distance, inv_dx, spec.solids)
+        along = Paths(paths, axis, lower, upper, period)
+        transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
+        prediction = Prediction(predicted, least, most)
+        each_run(n, width, _correct_strip, (Component(a, offset), prediction, out, transport, width))
+
+    return {"mark_active": mark_active, "semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
