@@ -11,7 +11,7 @@ import numpy as np
 
 from .._ti import ti
 from ..kernels import Array, float_vector, int_vector, kernel_family, loop_shape
-from .solids import SampledDistance
+from .solids.shapes import SampledDistance
 
 MARGIN = 3
 """Lattice points around the mesh: beyond them the distance is continued."""

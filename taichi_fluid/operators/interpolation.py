@@ -5,8 +5,22 @@ box then reaches from 0.5 to n + 0.5 along every axis; for the velocity componen
 from 1 to n + 1 along its own axis. A displacement in cells is the same in all of these spaces.
 """
 
-from .._ti import ti
+from .._ti import subscript, ti, traced
 from ..kernels import ARRAY_BITS, address, at_least, at_most, cells_of, flat, strides_of
+
+
+@traced
+def step_to_corner(corner, s):
+    """From the lowest of the 2^dim cells around a point to another; bit ``axis`` says whether that is the upper one."""
+    if isinstance(corner, int):
+        return sum(subscript(s, axis) for axis in range(s.n) if (corner >> axis) & 1)
+    return sum(((corner >> axis) & 1) * subscript(s, axis) for axis in range(s.n))
+
+
+@traced
+def strides_across(s, axis):
+    """Strides of the other axes, for an axis that only the running kernel knows."""
+    return ti.Vector([ti.select(axis <= k, subscript(s, k + 1), subscript(s, k)) for k in range(s.n - 1)])
 
 
 @ti.func
@@ -24,11 +38,7 @@ def corners_at(a: ti.template(), offset, q, n):
     values = ti.Vector([ti.f32(0.0)] * 2**q.n)
     first = address(offset + base, ARRAY_BITS)
     for corner in ti.static(range(2**q.n)):
-        beyond = s[0] * 0
-        for axis in ti.static(range(q.n)):
-            if ti.static((corner >> axis) & 1):
-                beyond += s[axis]
-        values[corner] = a[first + beyond]
+        values[corner] = a[first + step_to_corner(corner, s)]
     return values, fraction
 
 

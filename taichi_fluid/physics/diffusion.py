@@ -4,18 +4,19 @@ What is solved for is the change, (1 - dt nu ∇²) change = dt nu ∇² a, so t
 for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
-from .._ti import ti
-from ..boundaries.solids import Solids, slips_at
+from .._ti import argument, ti
+from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
+from ..operators.interpolation import step_to_corner, strides_across
 from ..pressure.solver import EllipticSolver, SolveResult
 
 
 @ti.func
-def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(), out: ti.template(), n):
+def _write_laplacian(c, I, s, a: Array, offset, inv_diag: Array, out: Array, n):
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
         value = difference_sum(a, offset + c, s, n)
@@ -23,55 +24,64 @@ def _write_laplacian(c, I, s, a: ti.template(), offset, inv_diag: ti.template(),
 
 
 @ti.func
-def _face_distance_at(distance: ti.template(), c, s, component: ti.template()):
+def _face_distance_at(distance: Array, c, s, component):
     """Distance to the nearest solid at the middle of the lower face of ``c`` along ``component``."""
-    total = ti.f32(0.0)
-    for corner in ti.static(range(2**s.n)):
-        if ti.static(not (corner >> component) & 1):
-            node = c
-            for axis in ti.static(range(s.n)):
-                if ti.static((corner >> axis) & 1):
-                    node += s[axis]
-            total += distance[node]
+    across, total = strides_across(s, component), ti.f32(0.0)
+    for corner in ti.static(range(2 ** (s.n - 1))):
+        total += distance[c + step_to_corner(corner, across)]
     return total * ti.f32(0.5 ** (s.n - 1))
 
 
 @ti.func
-def _hold_at(distance: ti.template(), c, neighbour, s, component: ti.template()):
+def _hold_at(distance: Array, c, neighbour, s, component):
     """How strongly a solid between a face and its neighbour holds it: 1 over the part of the way to the surface."""
     here = ti.max(_face_distance_at(distance, c, s, component), ti.f32(0.0))
     there = ti.max(-_face_distance_at(distance, neighbour, s, component), ti.f32(0.0))
     return ti.f32(1.0) / ti.max(here / ti.max(here + there, ti.f32(1e-20)), ti.f32(_NEAREST))
 
 
+@argument
+class Unknowns:
+    """Which values of one quantity are solved for.
+
+    Attributes:
+        mask: Above 0 for those that are.
+        component: Velocity component, or ``SCALAR``.
+        first: Position of the first of them.
+        wrap: Per axis, 1 where it is periodic.
+    """
+
+    mask: object
+    component: object
+    first: object
+    wrap: object
+
+
 @ti.func
-def _write_beside_solids(
-    c, I, s, a: ti.template(), offset, unknown: ti.template(), distance: ti.template(), owner: ti.template(),
-    motions: ti.template(), held: ti.template(), out: ti.template(), n, first, wrap, component: ti.template(),
-):  # fmt: skip
+def _write_beside_solids(c, I, s, a: Array, offset, unknowns, solids, held: Array, out: Array):
     """The Laplacian where solids hold a velocity component, and what they add to the diagonal.
 
     A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
     """
-    value, total = ti.f32(0.0), ti.f32(0.0)
-    if unknown[c] > 0:
+    value, total, component = ti.f32(0.0), ti.f32(0.0), unknowns.component
+    if unknowns.mask[c] > 0:
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 neighbour = c + side * s[axis]
                 weight = ti.f32(1.0)
-                at_end = I[axis] == (n[axis] if ti.static(side == 1) else first[axis])
-                beyond = at_end and wrap[axis] == 0
+                at_end = I[axis] == (solids.n[axis] if ti.static(side == 1) else unknowns.first[axis])
+                beyond = at_end and unknowns.wrap[axis] == 0
                 place = neighbour
-                if at_end and wrap[axis] == 1:
-                    place = c - side * (n[axis] - 1) * s[axis]
-                if unknown[neighbour] == 0 and not beyond:
+                if at_end and unknowns.wrap[axis] == 1:
+                    place = c - side * (solids.n[axis] - 1) * s[axis]
+                if unknowns.mask[neighbour] == 0 and not beyond:
                     weight = ti.f32(0.0)
-                    if ti.static(component >= 0):
+                    if component >= 0:
                         slipping = ti.f32(0.0)
-                        if ti.static(axis != component):
-                            slipping = slips_at(distance, owner, motions, place, s, component)
+                        if axis != component:
+                            slipping = solids.slips_at(place, s, component)
                         if slipping == 0:
-                            weight = _hold_at(distance, c, place, s, component)
+                            weight = _hold_at(solids.distance, c, place, s, component)
                     total += weight
                 value += weight * (a[offset + neighbour] - a[offset + c])
     out[c] = value
@@ -79,7 +89,7 @@ def _write_beside_solids(
 
 
 @ti.func
-def _add_change(c, I, s, change: ti.template(), a: ti.template(), offset):
+def _add_change(c, I, s, change: Array, a: Array, offset):
     a[offset + c] = a[offset + c] + change[c]
 
 
@@ -99,18 +109,18 @@ def diffusion_kernels(loops):
 
 
 @kernel_family
-def beside_solids_kernels(loops, component):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
+def beside_solids_kernels(loops):
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
     def compute_beside_solids(
-        a: Array, unknown: Array, distance: Array, owner: Array, motions: Array, held: Array, out: Array, n: IntVector,
-        offset: ti.i32, first: IntVector, wrap: IntVector,
+        a: Array, offset: ti.i32, component: ti.i32, unknown: Array, first: IntVector, wrap: IntVector, held: Array,
+        out: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
+        dx: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _write_beside_solids,
-            (a, offset, unknown, distance, owner, motions, held, out, n, first, wrap, component),
-        )  # fmt: skip
+        unknowns = Unknowns(unknown, component, first, wrap)
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        each_cell(n, _write_beside_solids, (a, offset, unknowns, solids, held, out))
 
     return {"compute_beside_solids": compute_beside_solids}
 
@@ -183,13 +193,11 @@ class Diffusion:
         else:
             solids = self.solids
             mask, begin = (solids.fluid, 0) if component == SCALAR else (solids.open, component * grid.cells)
-            where = int_vector(grid.dim)(*first)
             solver.mark(first, sides, mask, begin)
-            kernels = beside_solids_kernels(grid.loops, component)
-            kernels.compute_beside_solids(
-                a, solver.level.unknown, solids.distance, solids.owner, solids.motions, self._change, self._rhs, grid.n,
-                offset, where, solver.level.wrap,
-            )  # fmt: skip
+            where, level = int_vector(grid.dim)(*first), solver.level
+            beside_solids_kernels(grid.loops).compute_beside_solids(
+                a, offset, component, level.unknown, where, level.wrap, self._change, self._rhs, *solids.arguments()
+            )
             solver.setup(first, sides, mask, begin, held=self._change)
         if self.sweeps is not None:
             result = solver.sweep(self._rhs, self._change, self.sweeps)

@@ -7,7 +7,7 @@ apart.
 """
 
 from .._ti import ti
-from ..boundaries.solids import Solids, cut_outflow_at
+from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
 from ..kernels import (
@@ -48,12 +48,9 @@ def _rhs_at(
 
 
 @ti.func
-def _write_cut_rhs_at(
-    c, I, s, u: ti.template(), rhs: ti.template(), expansion: ti.template(), open: ti.template(),
-    distance: ti.template(), owner: ti.template(), motions: ti.template(), n, origin, dx, scale, expands: ti.template(),
-):  # fmt: skip
-    outflow = cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx)
-    rhs[c] = scale * _missing_outflow(outflow, c, expansion, dx, expands)
+def _write_cut_rhs_at(c, I, s, u: Array, rhs: Array, expansion: Array, solids, scale, expands: ti.template()):
+    outflow = solids.outflow_at(u, c, I, s)
+    rhs[c] = scale * _missing_outflow(outflow, c, expansion, solids.dx, expands)
 
 
 @ti.func
@@ -109,10 +106,8 @@ def projection_kernels(loops, expands, on):
         velocity: Array, rhs: Array, expansion: Array, open: Array, distance: Array, owner: Array, motions: Array,
         n: IntVector, origin: FloatVector, dx: ti.f32, scale: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _write_cut_rhs_at,
-            (velocity, rhs, expansion, open, distance, owner, motions, n, origin, dx, scale, expands),
-        )  # fmt: skip
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        each_cell(n, _write_cut_rhs_at, (velocity, rhs, expansion, solids, scale, expands))
 
     return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
 

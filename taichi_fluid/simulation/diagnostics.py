@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from .._ti import ti
-from ..boundaries.solids import Solids, cut_outflow_at
+from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
 from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from ..operators.differences import vorticity_at
@@ -74,11 +74,8 @@ def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale, o
 
 
 @ti.func
-def _write_cut_divergence(
-    c, I, s, u: ti.template(), out: ti.template(), fluid: ti.template(), open: ti.template(), distance: ti.template(),
-    owner: ti.template(), motions: ti.template(), n, origin, dx,
-):  # fmt: skip
-    out[c] = fluid[c] * cut_outflow_at(u, open, distance, owner, motions, c, I, s, n, origin, dx) / dx
+def _write_cut_divergence(c, I, s, u: Array, out: Array, fluid: Array, solids):
+    out[c] = fluid[c] * solids.outflow_at(u, c, I, s) / solids.dx
 
 
 @ti.func
@@ -117,9 +114,8 @@ def cut_kernels(loops):
         velocity: Array, out: Array, fluid: Array, open: Array, distance: Array, owner: Array, motions: Array,
         n: IntVector, origin: FloatVector, dx: ti.f32,
     ):  # fmt: skip
-        each_cell(
-            n, _write_cut_divergence, (velocity, out, fluid, open, distance, owner, motions, n, origin, dx)
-        )  # fmt: skip
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        each_cell(n, _write_cut_divergence, (velocity, out, fluid, solids))
 
     return {"compute_divergence": compute_divergence}
 

@@ -1,0 +1,14 @@
+"""Solids in the fluid: where they are, how far they leave each face open, and how they move it.
+
+The shape is a signed distance, sampled at the corners of the cells; several solids are the nearest of them. From the
+corners of a face follows the part of it that is open. A face that is closed carries the velocity of its solid; through
+one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009; Batty, Bertails, Bridson 2007.)
+"""
+
+from .cut_cells import CutCells
+from .motion import Motion, Pose
+from .rasterise import SLIVER
+from .shapes import SampledDistance, Solid
+from .solids import FAR, Faces, Solids
+
+__all__ = ["FAR", "SLIVER", "CutCells", "Faces", "Motion", "Pose", "SampledDistance", "Solid", "Solids"]

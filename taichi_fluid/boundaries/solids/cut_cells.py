@@ -1,0 +1,198 @@
+"""Cells that solids cut: whose a face is, how it moves, and what passes through it."""
+
+from ..._ti import argument, ti
+from ...kernels import Array, cells_of, kernel_family, largest
+from ...operators.interpolation import step_to_corner, strides_across
+from ...operators.vectors import length
+from .rasterise import is_face_of_box
+
+MOTION_ROW = 10
+"""Numbers of one solid in the table of motions: velocity, angular velocity, centre of rotation, slip."""
+
+
+@argument
+class CutCells:
+    """The solids as operators see them; made of ``Solids.arguments()`` in a kernel.
+
+    Attributes:
+        open: How far the lower face of each cell along each axis is open, 0 to 1.
+        distance: Signed distance to the nearest solid at the lower corner of each cell, m.
+        owner: Which solid that is.
+        motions: How each solid moves, in rows of ``MOTION_ROW``.
+        n: Cells.
+        origin: Lower corner of the box, m.
+        dx: Edge of a cell, m.
+    """
+
+    open: object
+    distance: object
+    owner: object
+    motions: object
+    n: object
+    origin: object
+    dx: object
+
+    @ti.func
+    def row_at(self, c, s, axis):
+        """Where the motion of the solid begins that is nearest to the lower face of ``c`` along ``axis``."""
+        best, index, across = self.distance[c], self.owner[c], strides_across(s, axis)
+        for corner in range(1, ti.static(2 ** (s.n - 1))):
+            node = c + step_to_corner(corner, across)
+            if self.distance[node] < best:
+                best, index = self.distance[node], self.owner[node]
+        return ti.static(MOTION_ROW) * ti.cast(index, ti.i32)
+
+    @ti.func
+    def slips_at(self, c, s, axis):
+        """1 if the solid nearest to the lower face of ``c`` along ``axis`` lets the fluid slip, else 0."""
+        return self.motions[self.row_at(c, s, axis) + 9]
+
+    @ti.func
+    def velocity_at(self, c, I, s, axis):
+        """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
+        row = self.row_at(c, s, axis)
+        x = self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
+        x[axis] -= ti.f32(0.5) * self.dx
+        value = self.motions[row + axis]
+        if ti.static(s.n == 3):
+            one, two = (axis + ti.i32(1)) % ti.i32(3), (axis + ti.i32(2)) % ti.i32(3)
+            value += self.motions[row + one + 3] * (x[two] - self.motions[row + two + 6])
+            value -= self.motions[row + two + 3] * (x[one] - self.motions[row + one + 6])
+        else:
+            across, sign = ti.i32(1) - axis, ti.select(axis == 1, ti.f32(1.0), ti.f32(-1.0))
+            value += sign * self.motions[row + 5] * (x[across] - self.motions[row + 6 + across])
+        return value
+
+    @ti.func
+    def flux_at(self, u: Array, c, I, s, axis):
+        """What passes the lower face of ``c``: the fluid through its open part, the solid through the rest, m/s."""
+        face = c + axis * cells_of(s, self.n)
+        flux, part = u[face], self.open[face]
+        if part < 1:
+            flux = part * u[face] + (ti.f32(1.0) - part) * self.velocity_at(c, I, s, axis)
+        return flux
+
+    @ti.func
+    def outflow_at(self, u: Array, c, I, s):
+        """Dx times the divergence of cell ``c``, fluid and solid taken together."""
+        total = ti.f32(0.0)
+        for axis in ti.static(range(s.n)):
+            J = I
+            J[axis] += 1
+            total += self.flux_at(u, c + s[axis], J, s, axis)
+            total -= self.flux_at(u, c, I, s, axis)
+        return total
+
+    @ti.func
+    def normal_at(self, c, s):
+        """Direction in which the distance grows fastest, from the corners of cell ``c``."""
+        g = ti.cast(s, ti.f32) * ti.f32(0.0)
+        for corner in range(ti.static(2**s.n)):
+            for axis in ti.static(range(s.n)):
+                upper = ti.cast((corner >> axis) & 1, ti.f32)
+                g[axis] += (ti.f32(2.0) * upper - ti.f32(1.0)) * self.distance[c + step_to_corner(corner, s)]
+        return g / ti.max(length(g), ti.f32(1e-20))
+
+
+@ti.func
+def _enforce_at(c, I, s, u: Array, solids):
+    for axis in range(s.n):
+        face = c + axis * cells_of(s, solids.n)
+        if is_face_of_box(I, solids.n, axis) and solids.open[face] == 0:
+            u[face] = solids.velocity_at(c, I, s, axis)
+
+
+@ti.func
+def _solid_speed_at(c, I, s, solids):
+    speed = ti.f32(0.0)
+    for axis in range(s.n):
+        if solids.open[c + axis * cells_of(s, solids.n)] < 1:
+            speed = ti.max(speed, ti.abs(solids.velocity_at(c, I, s, axis)))
+    return speed
+
+
+@ti.func
+def _mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
+    """Mean of ``a`` over those of the 3^dim places around where ``weight`` is positive; ``fallback`` without any."""
+    total, count = ti.f32(0.0), ti.f32(0.0)
+    for around in ti.static(range(3**s.n)):
+        step = s[0] * 0
+        for axis in ti.static(range(s.n)):
+            step += s[axis] * ti.static(around // 3**axis % 3 - 1)
+        if weight[weight_at + step] > 0:
+            total += a[at + step]
+            count += ti.f32(1.0)
+    result = fallback
+    if count > 0:
+        result = total / count
+    return result
+
+
+@ti.func
+def _extend_scalar_at(c, I, s, a: Array, fluid: Array, offset):
+    if fluid[c] == 0:
+        a[offset + c] = _mean_around(a, offset + c, fluid, c, s, a[offset + c])
+
+
+@ti.func
+def _clear_scalar_at(c, I, s, a: Array, fluid: Array, offset):
+    if fluid[c] == 0:
+        a[offset + c] = ti.f32(0.0)
+
+
+@ti.func
+def _extend_velocity_at(c, I, s, u: Array, solids):
+    """Along a solid that lets it slip, closed faces take the velocity beside them but for its part along the normal."""
+    for axis in range(s.n):
+        face = c + axis * cells_of(s, solids.n)
+        if solids.open[face] == 0:
+            if solids.slips_at(c, s, axis) > 0:
+                beside = _mean_around(u, face, solids.open, face, s, u[face])
+                normal = solids.normal_at(c, s)
+                along = normal[axis] * normal[axis]
+                u[face] = along * u[face] + (ti.f32(1.0) - along) * beside
+
+
+@kernel_family
+def solid_kernels(loops):
+    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    each_cell_in, reduce_to = loops.each_cell_in, loops.reduce_to
+
+    @ti.kernel
+    def enforce(
+        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
+        dx: ti.f32,
+    ):  # fmt: skip
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        each_cell_in(n * 0 + 1, n + 2, n, _enforce_at, (velocity, solids))
+
+    @ti.kernel
+    def find_fastest(
+        open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector, dx: ti.f32,
+        partials: Array, out: Array,
+    ):  # fmt: skip
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _solid_speed_at, (solids,))
+
+    @ti.kernel
+    def extend_velocity(
+        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
+        dx: ti.f32,
+    ):  # fmt: skip
+        each_cell(n, _extend_velocity_at, (velocity, CutCells(open, distance, owner, motions, n, origin, dx)))
+
+    @ti.kernel
+    def extend_scalar(a: Array, fluid: Array, n: IntVector, offset: ti.i32):
+        each_cell(n, _extend_scalar_at, (a, fluid, offset))
+
+    @ti.kernel
+    def clear_scalar(a: Array, fluid: Array, n: IntVector, offset: ti.i32):
+        each_cell(n, _clear_scalar_at, (a, fluid, offset))
+
+    return {
+        "enforce": enforce,
+        "find_fastest": find_fastest,
+        "extend_velocity": extend_velocity,
+        "extend_scalar": extend_scalar,
+        "clear_scalar": clear_scalar,
+    }

@@ -1,0 +1,87 @@
+"""What a solid is: a shape, how it moves, and when it is there."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._ti import ti
+from ...operators.shapes import SHAPES
+
+
+@dataclass(frozen=True, eq=False)
+class SampledDistance:
+    """A signed distance given by its values on a lattice, as ``mesh.sample_mesh`` makes one.
+
+    Args:
+        values: One number per lattice point, m; negative inside.
+        origin: Of the first lattice point, relative to the pivot, m.
+        spacing: Between lattice points, m.
+    """
+
+    values: np.ndarray
+    origin: tuple[float, ...]
+    spacing: float
+
+    def upload(self):
+        """The values as an array on the device."""
+        values = np.ascontiguousarray(self.values, dtype=np.float32).ravel()
+        array = ti.ndarray(ti.f32, len(values))
+        array.from_numpy(values)
+        return array
+
+
+@dataclass(frozen=True)
+class Solid:
+    """One solid.
+
+    Args:
+        shape: ``"sphere"``, ``"capsule"``, ``"cylinder"``, ``"box"``; a ``ti.func`` of one vector, the place in metres
+            relative to the pivot before any rotation, that returns the signed distance in metres; or a
+            ``SampledDistance``.
+        a: Centre; of a capsule or cylinder one end of its axis. At time 0, m. Not read for distances of one's own.
+        b: Half edges of a box, other end of a capsule or cylinder, m.
+        radius: Of a sphere, capsule or cylinder; rounds the corners of a box. m.
+        motion: Anything with ``at(time) -> Pose`` and ``moves``; left out, it stands still. It is asked once for each
+            time, and once for time 0 when the flow is built, to which ``a`` and ``b`` belong from then on: it may say
+            where a thing of one's own is just now.
+        slip: Whether the fluid slides along it without friction.
+        begin: Time at which it appears, s.
+        end: Time at which it is gone, s.
+    """
+
+    shape: Any
+    a: tuple[float, ...] = ()
+    b: tuple[float, ...] = ()
+    radius: float = 0.0
+    motion: Any = None
+    slip: bool = False
+    begin: float = 0.0
+    end: float = math.inf
+
+    def __post_init__(self):
+        for name in ("a", "b"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        if isinstance(self.shape, str):
+            if self.shape not in SHAPES:
+                raise ValueError(
+                    f"shape is {self.shape!r}; it is one of {', '.join(SHAPES)}, a ti.func or a SampledDistance"
+                )
+            if self.shape != "sphere" and len(self.b) != len(self.a):
+                raise ValueError(f"b is {self.b}; a {self.shape} needs {len(self.a)} coordinates there, as a has")
+            if not self.radius >= 0:
+                raise ValueError(f"radius is {self.radius}; it must be a number of metres, 0 or more")
+
+    def require(self, dim: int, name: str) -> None:
+        """Raise ValueError if this solid does not fit a grid of ``dim`` axes; ``name`` is what to call it."""
+        if isinstance(self.shape, str) and len(self.a) != dim:
+            raise ValueError(f"{name}.a is {self.a}; it has {dim} coordinates on a grid of {dim} axes")
+        if isinstance(self.shape, SampledDistance):
+            shape = self.shape.values.shape
+            if len(shape) != dim or min(shape) < 2:
+                raise ValueError(f"{name}.shape has values of shape {shape}; it has {dim} axes of two points or more")
+
+    def present(self, time: float) -> bool:
+        """Whether it is there at ``time``."""
+        return self.begin <= time < self.end

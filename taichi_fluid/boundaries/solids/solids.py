@@ -1,0 +1,187 @@
+"""All solids on one grid."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+
+from ..._ti import ti
+from ...grid import Grid
+from ...kernels import PARTIALS, float_vector, int_vector
+from ...operators.ghosts import ghost_kernels
+from ...operators.shapes import SHAPES
+from ..walls import Walls
+from .cut_cells import MOTION_ROW, solid_kernels
+from .motion import Motion, Pose
+from .rasterise import raster_kernels, shape_kernels
+from .shapes import SampledDistance, Solid
+
+FAR = 1e6
+"""Distance to the nearest solid where there is none, m."""
+
+
+class Faces(Enum):
+    """How faces beside a solid are treated: open in part, or wholly open or closed by the centres of the cells."""
+
+    FRACTIONS = "fractions"
+    VOXELS = "voxels"
+
+
+class Solids:
+    """All solids on one grid.
+
+    Attributes:
+        distance: Signed distance to the nearest solid at the lower corner of each cell, m.
+        owner: Which solid that is.
+        open: How far the lower face of each cell along each axis is open, 0 to 1; sides of the box do not count.
+        fluid: 1 where a cell has any face open.
+        motions: Table of how each image moves, as ``CutCells`` reads it.
+        fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
+        images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
+
+    Args:
+        grid: The grid.
+        walls: Its sides.
+        solids: What stands in it.
+        faces: How faces beside a solid are treated.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces = Faces.FRACTIONS):
+        self.grid, self.walls, self.solids = grid, walls, tuple(solids)
+        self.faces = Faces(faces)
+        self.distance, self.owner, self.fluid = (grid.array() for _ in range(3))
+        self.open = grid.array(grid.dim)
+        self._centres = (grid.array(), grid.array()) if self.faces is Faces.VOXELS else ()
+        for index, solid in enumerate(self.solids):
+            solid.require(grid.dim, f"solids[{index}]")
+        self._starts = [self._pose(index, 0.0) for index in range(len(self.solids))]
+        shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
+        self._shifts = list(itertools.product(*shifts))
+        self.images = len(self._shifts)
+        self.motions = ti.ndarray(ti.f32, MOTION_ROW * max(len(self.solids) * self.images, 1))
+        self._nothing = ti.ndarray(ti.f32, 1)
+        self._kernels = solid_kernels(grid.costly_loops)
+        self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
+        self._seen: tuple | None = None
+        self._tables = {}
+        self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+        self.fastest = 0.0
+        self.slips = any(solid.slip for solid in self.solids)
+
+    def update(self, time: float) -> bool:
+        """Put every solid where it is at ``time``; returns whether any face may have changed."""
+        self.grid.require_runtime()
+        present = tuple(index for index, solid in enumerate(self.solids) if solid.present(time))
+        if self._seen == present and not any(self._moves(index) for index in present):
+            return False
+        poses = {index: self._pose(index, time) for index in present}
+        self._seen = present
+        grid, n = self.grid, self.grid.n
+        rows = np.zeros((max(len(self.solids) * self.images, 1), MOTION_ROW), dtype=np.float32)
+        samples = [(self.distance, self.owner, 0.0)]
+        if self.faces is Faces.VOXELS:
+            samples.append((*self._centres, 0.5 * grid.dx))
+        for distance, owner, shift in samples:
+            distance.fill(FAR)
+            owner.fill(0.0)
+            for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
+                row = index * self.images + image
+                rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
+        self.motions.from_numpy(rows.ravel())
+        wrap_ghosts = ghost_kernels(grid.loops).wrap_ghosts
+        self._raster.compute_open(samples[-1][0], self.open, n)
+        for axis in range(grid.dim):
+            wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
+        self._raster.compute_fluid(self.open, self.fluid, n)
+        wrap_ghosts(self.fluid, n, 0, self.walls.wrap)
+        self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
+        self.fastest = float(self._out[0])
+        return True
+
+    @property
+    def moves(self) -> bool:
+        """Whether any solid ever moves, appears or leaves."""
+        return any(
+            self._moves(index) or solid.begin > 0 or solid.end < math.inf for index, solid in enumerate(self.solids)
+        )
+
+    def _moves(self, index: int) -> bool:
+        motion = self.solids[index].motion
+        return motion is not None and motion.moves
+
+    def _table(self, index: int):
+        """The values of a sampled distance, uploaded once."""
+        if index not in self._tables:
+            self._tables[index] = self.solids[index].shape.upload()
+        return self._tables[index]
+
+    def _pose(self, index: int, time: float) -> Pose:
+        solid, dim = self.solids[index], self.grid.dim
+        motion = solid.motion or Motion(solid.a or (0.0,) * dim)
+        pose = motion.at(time)
+        pose.require(dim, f"solids[{index}] at t = {time:.4g} s")
+        return pose
+
+    def _seen_from_box(self, pose: Pose, away: Sequence[float]) -> Pose:
+        """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
+        pivot = []
+        for x, low, size, p, shift in zip(
+            pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True
+        ):
+            pivot.append((low + (x - low) % size if p else x) + shift)
+        return pose._replace(pivot=tuple(pivot))
+
+    def _rasterize(self, index: int, row: int, pose: Pose, distance, owner, shift: float) -> list[float]:
+        """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
+        solid, grid, dim = self.solids[index], self.grid, self.grid.dim
+        start = self._starts[index]
+        vector, ints = float_vector(dim), int_vector(dim)
+        a, b = vector(*(0.0,) * dim), vector(*(0.0,) * dim)
+        table, size, inv_spacing = self._nothing, ints(*(1,) * dim), 0.0
+        if isinstance(solid.shape, str):
+            kind, shape = "named", SHAPES[solid.shape]
+            a = vector(*np.subtract(solid.a, start.pivot))
+            if solid.b:
+                b = vector(*(solid.b if solid.shape == "box" else np.subtract(solid.b, start.pivot)))
+        elif isinstance(solid.shape, SampledDistance):
+            kind, shape = "sampled", None
+            a, inv_spacing = vector(*solid.shape.origin), 1.0 / solid.shape.spacing
+            table, size = self._table(index), ints(*solid.shape.values.shape)
+        else:
+            kind, shape = "own", solid.shape
+        kernels = shape_kernels(grid.costly_loops, shape, kind)
+        kernels.rasterize(
+            distance, owner, grid.n, row, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
+            kernels.Rotation(pose.rotation.tolist()), a, b, solid.radius, table, size,
+            inv_spacing,
+        )  # fmt: skip
+        pad = (0.0,) * (3 - dim)
+        return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
+
+    def arguments(self) -> tuple:
+        """What a kernel makes its ``CutCells`` of."""
+        grid, origin = self.grid, float_vector(self.grid.dim)(*self.grid.origin)
+        return self.open, self.distance, self.owner, self.motions, grid.n, origin, grid.dx
+
+    def enforce(self, velocity) -> None:
+        """Give every closed face the velocity of its solid."""
+        self.grid.require(self.grid.dim, velocity=velocity)
+        self._kernels.enforce(velocity, *self.arguments())
+
+    def extend_velocity(self, velocity) -> None:
+        """Continue the velocity of the fluid into solids that let it slip, for traces that pass close by."""
+        self.grid.require(self.grid.dim, velocity=velocity)
+        if self.slips:
+            self._kernels.extend_velocity(velocity, *self.arguments())
+
+    def extend_scalar(self, array, offset: int = 0) -> None:
+        """Continue a scalar one cell into the solids, so that nothing is lost to them by interpolation."""
+        self.grid.require(None, offset, array=array)
+        self._kernels.extend_scalar(array, self.fluid, self.grid.n, offset)
+
+    def clear_scalar(self, array, offset: int = 0) -> None:
+        """Set a scalar to 0 inside the solids."""
+        self.grid.require(None, offset, array=array)
+        self._kernels.clear_scalar(array, self.fluid, self.grid.n, offset)
