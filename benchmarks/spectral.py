@@ -21,7 +21,7 @@ from taichi_fluid import backend
 arch = backend.start("cpu")
 
 from taichi_fluid._ti import ti  # noqa: E402  (after Taichi has started)
-from taichi_fluid.boundaries.coefficients import Sides  # noqa: E402
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients  # noqa: E402
 from taichi_fluid.pressure.spectral import pressure_solver  # noqa: E402
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 9
@@ -45,7 +45,7 @@ def right_hand_side(shape: tuple[int, ...], periodic: bool) -> np.ndarray:
 def solves(shape: tuple[int, ...], periodic: bool) -> list[dict]:
     """Median times of both solvers on one box."""
     dim, grid = len(shape), tf.Grid(shape, 1.0 / shape[0])
-    sides = Sides(box=(0.0,) * (2 * dim), periodic=(periodic,) * dim)
+    sides = BoundaryCoefficients(box=(0.0,) * (2 * dim), periodic=(periodic,) * dim)
     solvers = {method: pressure_solver(grid, method, sides, cut=False)[0] for method in METHODS}
     rhs, out = grid.array(), grid.array()
     grid.from_numpy(rhs, right_hand_side(shape, periodic))

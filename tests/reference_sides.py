@@ -15,10 +15,12 @@ AXES = ("cc", "oo", "co", "oc", "pp")
 
 
 def sides_of(letters):
-    """The engine's ``Sides`` of these letters."""
-    from taichi_fluid.boundaries.coefficients import Sides
+    """The engine's ``BoundaryCoefficients`` of these letters."""
+    from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 
-    return Sides(box=tuple(float(c == "o") for pair in letters for c in pair), periodic=[p == "pp" for p in letters])
+    return BoundaryCoefficients(
+        box=tuple(float(c == "o") for pair in letters for c in pair), periodic=[p == "pp" for p in letters]
+    )
 
 
 def all_open(shape):

@@ -17,7 +17,7 @@ from test_cli import COMMAND, environment, one_sentence, run, run_code
 from taichi_fluid import kernels
 from taichi_fluid.bench import measure, traffic
 from taichi_fluid.bench.files import default_scene
-from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import GraphRecorder
@@ -126,10 +126,10 @@ def test_the_coarse_grid_counts_its_own_cells(dim):
 
 def test_a_direct_solve_counts_transforms_and_division(dim):
     grid = Grid((7, 5, 6)[:dim], 0.1)
-    if hindrance(Sides.closed(dim), cut=False):
+    if hindrance(BoundaryCoefficients.closed(dim), cut=False):
         pytest.skip("SciPy's transforms compute on the CPU only")
     solver, a = SpectralSolver(grid), grid.array()
-    solver.setup((1,) * dim, Sides.closed(dim))
+    solver.setup((1,) * dim, BoundaryCoefficients.closed(dim))
     # There, by the eigenvalues, and back: each reads and writes a value.
     assert words_per_cell(grid, lambda: solver.solve_in_place(a)) == 3 * 2
 

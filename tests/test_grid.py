@@ -12,7 +12,7 @@ import pytest
 from reference import SHAPES, face_shape
 
 from taichi_fluid._ti import ti
-from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.solids import Solid, Solids
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import MAX_ARRAY_BYTES, Grid, Scratch
@@ -147,7 +147,7 @@ def doors(dim):
     grid = Grid((4, 3, 2)[:dim], 0.5)
     walls, scratch = Walls(grid, [("free-slip", "free-slip")] * dim), Scratch(grid)
     solids = Solids(grid, walls, [Solid("sphere", (1.0,) * dim, radius=0.4, slip=True)])
-    solver, sides = EllipticSolver(grid, "cg"), Sides.closed(dim)
+    solver, sides = EllipticSolver(grid, "cg"), BoundaryCoefficients.closed(dim)
     solver.setup((1,) * dim, sides)
     advection = Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, Trace.EULER)
     projection, diffusion, flame = Projection(grid, walls, scratch, "cg"), Diffusion(grid, walls), Flame(grid)

@@ -27,7 +27,7 @@ from reference import (
 )
 
 from taichi_fluid._ti import ti
-from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.walls import SCALAR, Boundary, Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import Array, kernel_family
@@ -70,7 +70,7 @@ class Operator:
 
     def __init__(self, shape, sides=None, first=None):
         self.grid, _, self.arrays = closed_box(shape)
-        self.sides = sides or Sides.closed(self.grid.dim)
+        self.sides = sides or BoundaryCoefficients.closed(self.grid.dim)
         self.level = PoissonLevel(self.grid)
         first = first or (1,) * self.grid.dim
         self.level.set_sides(self.sides, cut=False)
@@ -176,7 +176,7 @@ def test_with_a_shift_and_with_held_walls_the_matrix_is_definite(dim, component)
 
 def test_a_level_knows_which_walls_count(dim):
     """0 for Neumann, 1 at the neighbour's place, 2 at the wall half a cell away."""
-    sides = Sides(box=tuple(float(k) for k in (0, 1, 2, 0, 1, 2)[: 2 * dim]), shift=0.5)
+    sides = BoundaryCoefficients(box=tuple(float(k) for k in (0, 1, 2, 0, 1, 2)[: 2 * dim]), shift=0.5)
     operator = Operator((3, 3, 3)[:dim], sides)
     diagonal = 1 / operator.arrays.get(operator.level.inv_diag)
     corner = 0.5 + dim + (0 + 2 + (1 if dim == 3 else 0))
@@ -259,7 +259,7 @@ class Cycle:
     def __init__(self, shape, method="multigrid-cg", sweeps=1, sides=None, first=None):
         self.grid, _, self.arrays = closed_box(shape)
         self.solver = EllipticSolver(self.grid, method, sweeps)
-        self.solver.setup(first or (1,) * self.grid.dim, sides or Sides.closed(self.grid.dim))
+        self.solver.setup(first or (1,) * self.grid.dim, sides or BoundaryCoefficients.closed(self.grid.dim))
 
     def __call__(self, r):
         out, array = self.grid.array(), self.grid.array()
@@ -737,12 +737,12 @@ def test_a_projection_of_impossible_numbers_is_refused_and_changes_nothing(chang
 )
 def test_sides_of_no_box_are_refused(arguments, named):
     with pytest.raises(ValueError, match=named):
-        Sides(**arguments)
+        BoundaryCoefficients(**arguments)
 
 
 def test_sides_of_another_number_of_axes_are_refused(dim):
     grid, _, _ = closed_box((4, 3, 2)[:dim])
-    solver, other = EllipticSolver(grid, "cg"), Sides.closed(5 - dim)
+    solver, other = EllipticSolver(grid, "cg"), BoundaryCoefficients.closed(5 - dim)
     one = grid.array(dim)
     one.fill(1.0)
     for setup in (
@@ -754,7 +754,7 @@ def test_sides_of_another_number_of_axes_are_refused(dim):
             setup()
     for first in ((1,) * (5 - dim), (0,) * dim, (1.5,) * dim):
         with pytest.raises(ValueError, match="first"):
-            solver.setup(first, Sides.closed(dim))
+            solver.setup(first, BoundaryCoefficients.closed(dim))
 
 
 # Projection

@@ -10,7 +10,7 @@ from reference import centred, divergence, norm, random_scalar, relative
 from reference_sides import AXES, box_matrix, random_flow, sides_of, solve_box, solve_sparse
 from test_pressure import Operator, asymmetry, is_symmetric
 
-from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import METHODS, EllipticSolver, Status
 
@@ -89,7 +89,10 @@ def test_the_operator_of_mixed_sides_on_random_values(letters):
 def test_the_matrix_test_notices_a_side_that_is_held_at_the_wall():
     """Sabotage: 0 held half a cell away instead of a whole one, and a seam that does not close."""
     expected = box_matrix((4, 5), ("oc", "pp")).toarray()
-    for wrong in (Sides(box=(2, 0, 0, 0), periodic=(False, True)), Sides(box=(1, 0, 0, 0))):
+    for wrong in (
+        BoundaryCoefficients(box=(2, 0, 0, 0), periodic=(False, True)),
+        BoundaryCoefficients(box=(1, 0, 0, 0)),
+    ):
         found = Operator((4, 5), wrong).dense()
         assert is_symmetric(found)
         assert np.abs(found - expected).max() >= 1

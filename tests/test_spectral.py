@@ -18,7 +18,7 @@ from test_panel import FakeGui
 from test_solver_sides import Box, flow_rhs, is_free, true_residual
 
 import taichi_fluid as tf
-from taichi_fluid.boundaries.coefficients import Sides
+from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.sides import Boundary
 from taichi_fluid.boundaries.walls import Side, Walls
 from taichi_fluid.grid import Grid, Scratch
@@ -105,7 +105,7 @@ def test_the_shift_of_diffusion_is_an_eigenvalue_more(dim):
     shape, letters, shift = (7, 5, 4)[:dim], ("cc", "pp", "oo")[:dim], 0.3
     box = Spectral(shape, letters)
     sides = sides_of(letters)
-    box.solver.setup((1,) * dim, Sides(box=sides.box, periodic=sides.periodic, shift=shift))
+    box.solver.setup((1,) * dim, BoundaryCoefficients(box=sides.box, periodic=sides.periodic, shift=shift))
     rhs = random_scalar(shape) + 1.0
     found, result = box(rhs)
     a = box_matrix(shape, letters).toarray() + shift * np.eye(rhs.size)
@@ -370,12 +370,14 @@ def without_scipy(monkeypatch):
 @cpu_only
 def test_without_scipy_multigrid_stands_in_and_names_the_extra(without_scipy):
     grid = Grid((8, 8), 1.0)
-    solver, reason = pressure_solver(grid, "spectral", Sides.closed(2), cut=False)
+    solver, reason = pressure_solver(grid, "spectral", BoundaryCoefficients.closed(2), cut=False)
     assert solver.method == "multigrid-cg"
     assert "pip install 'taichi-fluid[spectral]'" in reason
     with pytest.raises(RuntimeError, match="SciPy"):
         SpectralSolver(grid)
-    assert pressure_solver(grid, "multigrid", Sides.closed(2), cut=False)[1] == "", "nobody else asks for SciPy"
+    assert pressure_solver(grid, "multigrid", BoundaryCoefficients.closed(2), cut=False)[1] == "", (
+        "nobody else asks for SciPy"
+    )
 
 
 @cpu_only
@@ -385,14 +387,14 @@ def test_what_has_no_transform_is_refused():
     with pytest.raises(ValueError, match="axis 0"):
         solver.setup((1, 1), sides_of(("co", "pp")))
     with pytest.raises(ValueError, match="axis 1"):
-        solver.setup((1, 1), Sides(box=(0, 0, 2, 2)))
+        solver.setup((1, 1), BoundaryCoefficients(box=(0, 0, 2, 2)))
     for options in ({"mask": grid.array()}, {"held": grid.array()}):
         with pytest.raises(ValueError, match="solids"):
-            solver.setup((1, 1), Sides.closed(2), **options)
+            solver.setup((1, 1), BoundaryCoefficients.closed(2), **options)
     with pytest.raises(ValueError, match="solids"):
-        solver.setup((2, 1), Sides.closed(2))
+        solver.setup((2, 1), BoundaryCoefficients.closed(2))
     with pytest.raises(ValueError, match="solids"):
-        solver.setup_open(grid.array(2), Sides.closed(2))
+        solver.setup_open(grid.array(2), BoundaryCoefficients.closed(2))
     with pytest.raises(RuntimeError, match="setup"):
         solver.solve(grid.array(), grid.array())
 

@@ -7,7 +7,7 @@ from ..limits import is_number, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sides:
+class BoundaryCoefficients:
     """What the neighbours that are not solved for add to the diagonal, and so which wall they are.
 
     0 is a Neumann wall (nothing crosses it), 1 a value held at the neighbour's own place (Dirichlet), 2 a value held
@@ -45,7 +45,7 @@ class Sides:
             raise ValueError(f"shift is {self.shift}; it must be 0 or more")
 
     @classmethod
-    def closed(cls, dim: int) -> "Sides":
+    def closed(cls, dim: int) -> "BoundaryCoefficients":
         """Neumann everywhere: the pressure of a closed box."""
         return cls(box=(0.0,) * (2 * dim))
 

@@ -7,7 +7,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.ghosts import wrap_pair
-from .coefficients import Sides
+from .coefficients import BoundaryCoefficients
 from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
 
 SCALAR = -1
@@ -289,11 +289,11 @@ class Walls:
         periods = [float(n) if p else 0.0 for n, p in zip(self.grid.shape, self.periodic, strict=True)]
         return float_vector(self.grid.dim)(*periods)
 
-    def pressure_sides(self) -> Sides:
+    def pressure_sides(self) -> BoundaryCoefficients:
         """Open sides hold the pressure 0 beyond them; across all others it does not change."""
-        return Sides(box=tuple(map(float, self._kinds(Boundary.OPEN))), periodic=self.periodic)
+        return BoundaryCoefficients(box=tuple(map(float, self._kinds(Boundary.OPEN))), periodic=self.periodic)
 
-    def diffusion_sides(self, component: int, shift: float, named: bool = False) -> Sides:
+    def diffusion_sides(self, component: int, shift: float, named: bool = False) -> BoundaryCoefficients:
         """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
 
         Args:
@@ -313,7 +313,7 @@ class Walls:
             else:
                 box.append(0.0 if side.kind is Boundary.FREE_SLIP else 2.0)
         inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim
-        return Sides(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
+        return BoundaryCoefficients(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
 
     def first_unknown(self, component: int) -> tuple[int, ...]:
         """Integer position of the first value that is not given by a side."""

@@ -35,7 +35,15 @@ from ..kernels import (
     strides_of,
 )
 from ..operators.ghosts import wrap_or_clear
-from .poisson import PoissonLevel, Sides, mean_kernels, product_at, renewed, subtract_at, write_run_of_operator
+from .poisson import (
+    PoissonLevel,
+    BoundaryCoefficients,
+    mean_kernels,
+    product_at,
+    renewed,
+    subtract_at,
+    write_run_of_operator,
+)
 from .relaxation import relax_at, relaxation_kernels, relaxed_at, scale_at
 
 COARSEST_SWEEPS = 8
@@ -534,7 +542,7 @@ class Multigrid:
             shape = tuple(_halved(n, e) for n, e in zip(fine.shape, extent, strict=True))
             self.levels.append(Level(replace(fine, shape=shape, dx=2 * fine.dx), finest=False))
 
-    def coarsen(self, sides: Sides) -> None:
+    def coarsen(self, sides: BoundaryCoefficients) -> None:
         """Make the coarser levels, once the finest knows what it solves for."""
         cut, shift, box, ratio = self.levels[0].coupling.cut, sides.shift, list(sides.box), 1.0
         for fine, coarse in zip(self.levels[:-1], self.levels[1:], strict=True):

@@ -15,7 +15,7 @@ of its other end in its ghosts.
 from typing import NamedTuple
 
 from .._ti import ti
-from ..boundaries.coefficients import Sides
+from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid
 from ..kernels import (
     Array,
@@ -461,7 +461,7 @@ class PoissonLevel:
         """The coefficients, or one word where there are none."""
         return self._open if self.coupling.cut else self._nothing
 
-    def set_sides(self, sides: Sides, cut: bool) -> None:
+    def set_sides(self, sides: BoundaryCoefficients, cut: bool) -> None:
         """Say which axes are periodic, and whether coefficients are to come."""
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = renewed(self.wrap, wraps)
@@ -506,10 +506,10 @@ class PoissonLevel:
             self._close_sides()
 
     def scale_held(self, factors: tuple[float, ...]) -> None:
-        """Multiply the openness of the faces on each side of the box, flat as in ``Sides.box``."""
+        """Multiply the openness of the faces on each side of the box, flat as in ``BoundaryCoefficients.box``."""
         self._kernels.scale_sides(self.open, self.n, self._kernels.Box(*factors))
 
-    def set_diagonal(self, sides: Sides, first: tuple[int, ...], shift: float, held=None) -> None:
+    def set_diagonal(self, sides: BoundaryCoefficients, first: tuple[int, ...], shift: float, held=None) -> None:
         """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns.
 
         ``held``, an array over the grid, stands for ``sides.inside`` where it differs from cell to cell.

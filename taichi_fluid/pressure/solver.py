@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..boundaries.coefficients import Sides
+from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch, given
 from ..kernels import EVERY, LONG_RUNS, PARTIALS, Array, GraphRecorder, add, kernel_family, memory_of
 from ..limits import is_number, whole
@@ -364,7 +364,7 @@ class EllipticSolver:
         self.level = self.multigrid.levels[0] if self.multigrid else PoissonLevel(grid)
         self._pockets = Pockets(self.level)
         self._problem: object = None
-        self._sides: Sides | None = None
+        self._sides: BoundaryCoefficients | None = None
         self._singular = self._several = False
         self._count = 0
         self._replay, self._structure, self._vectors = {}, (), []
@@ -386,7 +386,7 @@ class EllipticSolver:
         """Reciprocal diagonal of the operator; positive exactly where it is solved for."""
         return self.level.inv_diag
 
-    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0, held=None) -> None:
+    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0, held=None) -> None:
         """Solve for the cells from integer position ``first`` upwards, with these sides.
 
         Args:
@@ -410,7 +410,7 @@ class EllipticSolver:
         self._finish_setup(sides, singular=not definite, look_for_pockets=mask is not None and sides.shift == 0)
         self._problem = (first, sides) if mask is None else None
 
-    def mark(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0) -> None:
+    def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0) -> None:
         """Only mark what is solved for, in ``level.unknown``; ``setup`` does this too."""
         sides.require(first, self.grid.dim)
         if mask is not None:
@@ -422,7 +422,7 @@ class EllipticSolver:
             self.level.mark_positive(mask, first, offset)
         self.level.set_ghosts(self.level.unknown, self.level.wrap)
 
-    def setup_open(self, open, sides: Sides) -> None:
+    def setup_open(self, open, sides: BoundaryCoefficients) -> None:
         """Solve for all cells that have a face open, with coefficients: the pressure around solids.
 
         Args:
@@ -444,7 +444,7 @@ class EllipticSolver:
         self._finish_setup(sides, singular=False, look_for_pockets=True)
         self._problem = None
 
-    def _finish_setup(self, sides: Sides, singular: bool, look_for_pockets: bool) -> None:
+    def _finish_setup(self, sides: BoundaryCoefficients, singular: bool, look_for_pockets: bool) -> None:
         if self.multigrid:
             self.multigrid.coarsen(sides)
         self._sides = sides

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._ti import impl, ti
-from ..boundaries.coefficients import Sides
+from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch
 from ..kernels import CPU_ARCHS, arch, memory_of
 from .solver import _MEAN, _NORM, _RR, _TARGET, EllipticSolver, SolveResult, Status
@@ -41,7 +41,7 @@ def _transforms() -> Any:
     return fft
 
 
-def _kinds(sides: Sides) -> list[int | None]:
+def _kinds(sides: BoundaryCoefficients) -> list[int | None]:
     """Which transform fits each axis; None where none of SciPy's does, as between an open side and a closed one."""
     kinds = []
     for axis, periodic in enumerate(sides.periodic):
@@ -50,7 +50,7 @@ def _kinds(sides: Sides) -> list[int | None]:
     return kinds
 
 
-def hindrance(sides: Sides, cut: bool) -> str:
+def hindrance(sides: BoundaryCoefficients, cut: bool) -> str:
     """Why a direct solve of the pressure is not possible here, as the end of a sentence; empty where it is.
 
     Args:
@@ -84,7 +84,7 @@ def _largest_factor(length: int) -> int:
     return rest
 
 
-def drawback(grid: Grid, sides: Sides) -> str:
+def drawback(grid: Grid, sides: BoundaryCoefficients) -> str:
     """Why a direct solve that is possible here would not pay, as the end of a sentence; empty where it does."""
     if grid.dim == 2:
         return ""
@@ -96,7 +96,7 @@ def drawback(grid: Grid, sides: Sides) -> str:
 
 
 def pressure_solver(
-    grid: Grid, method: str, sides: Sides, cut: bool, scratch: Scratch | None = None
+    grid: Grid, method: str, sides: BoundaryCoefficients, cut: bool, scratch: Scratch | None = None
 ) -> tuple[EllipticSolver, str]:
     """A solver for the pressure, not set up yet; and why it is not the direct one asked for, empty where it is.
 
@@ -133,15 +133,15 @@ class SpectralSolver(EllipticSolver):
 
     def __init__(self, grid: Grid):
         super().__init__(grid, METHOD)
-        problem = hindrance(Sides.closed(grid.dim), cut=False)
+        problem = hindrance(BoundaryCoefficients.closed(grid.dim), cut=False)
         if problem:
             raise RuntimeError(f"no direct solve of the pressure: {problem}")
         self._fft = _transforms()
         # What is not worth waking Taichi's threads for is not worth waking those of the transforms either.
         self._workers = 1 if grid.loops.serial else max(impl.current_cfg().cpu_max_num_threads, 1)
-        self._solved_for: Sides | None = None
+        self._solved_for: BoundaryCoefficients | None = None
 
-    def setup(self, first: tuple[int, ...], sides: Sides, mask=None, offset: int = 0, held=None) -> None:
+    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0, held=None) -> None:
         """Solve for all cells of the box, with these sides; the other arguments are for other solvers.
 
         Raises:
@@ -160,7 +160,7 @@ class SpectralSolver(EllipticSolver):
         self._along_others = sum(others, np.float32(sides.shift))
         self._solved_for = sides
 
-    def setup_open(self, open, sides: Sides) -> None:
+    def setup_open(self, open, sides: BoundaryCoefficients) -> None:
         """Not possible: with coefficients a transform does not make the operator a division.
 
         Raises:
