@@ -16,12 +16,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .boundaries.sides import Boundary, Side
+    from .boundaries.sides import Boundary, Kind, Side
     from .boundaries.solids import Motion, SampledDistance, Solid
+    from .carried import CARRIED, Carried
     from .grid import Grid
     from .render.renderer import Renderer
     from .scene import Scene, SceneError, preset, preset_names
-    from .simulation import NotFinite, Simulation, Stage, Step
+    from .simulation import FORCES, Force, NotFinite, Simulation, Stage, Step
     from .simulation.flow import TooManySteps
     from .simulation.resampling import resample
     from .viewer.window import show
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "CARRIED": ".carried",
+    "FORCES": ".simulation",
     "Boundary": ".boundaries.sides",
+    "Carried": ".carried",
+    "Force": ".simulation",
     "Grid": ".grid",
+    "Kind": ".boundaries.sides",
     "Motion": ".boundaries.solids",
     "NotFinite": ".simulation",
     "Renderer": ".render.renderer",
@@ -50,8 +56,13 @@ _HOME = {
 }
 
 __all__ = [
+    "CARRIED",
+    "FORCES",
     "Boundary",
+    "Carried",
+    "Force",
     "Grid",
+    "Kind",
     "Motion",
     "NotFinite",
     "Renderer",

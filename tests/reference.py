@@ -167,7 +167,8 @@ class Arrays:
 
 def closed_box(shape, dx=1.0, kind="free-slip"):
     """Grid, walls and ``Arrays`` of a closed box."""
-    from taichi_fluid.boundaries.walls import Boundary, Walls
+    from taichi_fluid.boundaries.sides import Boundary
+    from taichi_fluid.boundaries.walls import Walls
     from taichi_fluid.grid import Grid
 
     grid = Grid(shape, dx)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from reference import SHAPES, random_scalar, take
 
-from taichi_fluid.boundaries.walls import SCALAR, Boundary, Walls
+from taichi_fluid.boundaries.sides import Boundary
+from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid
 
 FREE, NO = Boundary.FREE_SLIP, Boundary.NO_SLIP

@@ -16,6 +16,7 @@ from taichi_fluid.scene import Scene, SceneError, bytes_needed, preset
 from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.diagnostics import Diagnostics
 from taichi_fluid.simulation.resampling import resample
+from taichi_fluid.simulation.steps import burn
 
 SHAPE = {2: (9, 7), 3: (7, 5, 6)}
 COMBUSTION = {"burn_rate": 6.0, "ignition": 100.0, "heat": 900.0, "soot": 0.4, "expansion": 2.0}
@@ -97,7 +98,7 @@ def test_fuel_burns_from_the_ignition_temperature_on(dim, kelvin, burns):
     simulation = Simulation(open_scene(dim, 6, COMBUSTION))
     ones = np.ones(simulation.grid.shape)
     set_state(simulation, fuel=ones, temperature=kelvin * ones)
-    simulation._burn(0.02)
+    burn(simulation, 0.02)
     assert (simulation.burnt > 0) is burns
 
 
@@ -105,7 +106,7 @@ def test_without_an_ignition_temperature_cold_fuel_burns_too(dim):
     simulation = Simulation(open_scene(dim, 6, {"burn_rate": 1.0}))
     ones = np.ones(simulation.grid.shape)
     set_state(simulation, fuel=ones, temperature=-20 * ones)
-    simulation._burn(0.02)
+    burn(simulation, 0.02)
     assert simulation.burnt == pytest.approx(1 - math.exp(-0.02), rel=1e-5)
 
 
@@ -257,7 +258,7 @@ def test_burning_amounts_add_up_while_nothing_leaves(dim):
     simulation = Simulation(torch(dim, 24))
     simulation.advance(0.3)
     source = simulation.grid.array()
-    simulation._emitters[0].add(source, 5.0, 0.3)
+    simulation.emitters[0].add(source, 5.0, 0.3)
     fluid = simulation.to_numpy("fluid")
     given = float((simulation.grid.to_numpy(source) * (fluid > 0)).sum()) * simulation.grid.cell_volume
     left = simulation.diagnostics.integral(simulation.state.carried["fuel"].current)

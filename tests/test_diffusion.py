@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import SHAPES, closed_box, face_shape, random_scalar, random_velocity, take
 
-from taichi_fluid.boundaries.walls import SCALAR, Boundary, Walls
+from taichi_fluid.boundaries.sides import Boundary
+from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.physics.diffusion import Diffusion
 from taichi_fluid.pressure.solver import Status

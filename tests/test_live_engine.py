@@ -373,9 +373,9 @@ def test_a_slider_builds_only_what_hangs_on_it(dim):
     simulation = Simulation(plume(dim, 6))
 
     def built():
-        return [id(part) for part in (simulation._emitters, simulation._advection, simulation._projection)]
+        return [id(part) for part in (simulation.emitters, simulation.advection, simulation.projection)]
 
-    kept = [simulation._emitters, simulation._advection, simulation._projection]  # so that no id comes again
+    kept = [simulation.emitters, simulation.advection, simulation.projection]  # so that no id comes again
     for changes, others in (
         ({"fluid.confinement": 0.02, "look.exposure": 2.0, "solver.tolerance": 1e-3}, []),
         ({"sources.0.smoke": 3.0}, [0]),
@@ -385,7 +385,7 @@ def test_a_slider_builds_only_what_hangs_on_it(dim):
     ):
         before = built()
         simulation.scene = simulation.scene.with_values(changes)
-        kept += [simulation._emitters, simulation._advection, simulation._projection]
+        kept += [simulation.emitters, simulation.advection, simulation.projection]
         assert [k for k in range(3) if built()[k] != before[k]] == others
     simulation.step()
 

@@ -20,8 +20,9 @@ from reference_sides import (
 from scipy import ndimage
 from test_pressure import asymmetry
 
+from taichi_fluid.boundaries.sides import Boundary
 from taichi_fluid.boundaries.solids import Solid, Solids
-from taichi_fluid.boundaries.walls import Boundary, Walls
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid
 from taichi_fluid.pressure.solver import METHODS, EllipticSolver, Status
 

@@ -28,7 +28,8 @@ from reference import (
 
 from taichi_fluid._ti import ti
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
-from taichi_fluid.boundaries.walls import SCALAR, Boundary, Walls
+from taichi_fluid.boundaries.sides import Boundary
+from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import Array, kernel_family
 from taichi_fluid.pressure import solver as solver_module

@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 ORDER = [
-    ["errors", "limits"],
+    ["errors", "limits", "tables"],
+    ["carried"],
     ["_ti"],
     ["backend"],
     ["kernels"],

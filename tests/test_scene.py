@@ -198,7 +198,7 @@ def test_memory_grows_with_the_cells():
 def numeric_fields():
     """Every number and vector of numbers in the configuration, with the set of its kinds."""
     for model in vars(module).values():
-        if isinstance(model, type) and issubclass(model, module._Config):
+        if isinstance(model, type) and issubclass(model, module.Config):
             for name, field in model.model_fields.items():
                 kinds = set(number_types(field.annotation))
                 if kinds and not model.__name__.startswith("_"):
@@ -236,7 +236,7 @@ def test_every_number_says_what_it_means(field, kinds):
 
 @pytest.mark.parametrize(("field", "kinds"), [param for param in NUMBERS if param.values[1] == {"float"}])
 def test_every_quantity_has_a_unit_and_a_range(field, kinds):
-    """``scene.py`` promises a slider for each: unit, and a range with two ends."""
+    """``scene.fields`` promises a slider for each: unit, and a range with two ends."""
     extra = field.json_schema_extra or {}
     assert extra.get("unit"), "no unit in the metadata"
     assert limits_of(field) & {"ge", "gt"}, "no lower end"

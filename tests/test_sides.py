@@ -10,7 +10,7 @@ from reference import divergence, face_shape, mirrored, mirrored_velocity, norm,
 from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
-from taichi_fluid.boundaries.sides import CLOSED, Boundary, Side, as_side, check_sides
+from taichi_fluid.boundaries.sides import Boundary, Side, as_side, check_sides
 from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.physics.advection import Advection, Scheme, Trace
@@ -285,7 +285,7 @@ def test_a_scene_knows_what_its_sides_say():
     assert (lower.kind, lower.velocity) == (Boundary.INFLOW, (1.0, 0.0))
     assert lower.values["smoke"] == 0.5
     assert tuple(lower.values["dye"]) == (1.0, 0.0, 0.25)
-    assert scene.domain.sides[1][1].kind in CLOSED
+    assert scene.domain.sides[1][1].kind.is_closed
     assert scene.carried == {"smoke": 1, "dye": 3}
     toml = """
         name = "tunnel"

@@ -19,8 +19,8 @@ from test_solver_sides import Box, flow_rhs, is_free, true_residual
 
 import taichi_fluid as tf
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
-from taichi_fluid.boundaries.sides import Boundary
-from taichi_fluid.boundaries.walls import Side, Walls
+from taichi_fluid.boundaries.sides import Boundary, Side
+from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import Status

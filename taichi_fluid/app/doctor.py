@@ -16,7 +16,8 @@ import numpy as np
 
 from .._ti import ti
 from ..backend import device_name, probe_environment, start_here
-from ..boundaries.walls import Boundary, Walls
+from ..boundaries.sides import Boundary
+from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..physics.advection import Advection, Scheme, Trace
 from ..pressure.projection import Projection

@@ -2,19 +2,122 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
+
+from ..tables import Table
 
 
-class Boundary(Enum):
-    """Kind of a side of the box."""
+@dataclass(frozen=True)
+class Kind:
+    """A kind of a side of the box: what every stencil and every solver asks of it.
 
-    FREE_SLIP = "free-slip"
-    NO_SLIP = "no-slip"
-    MOVING_WALL = "moving-wall"
-    INFLOW = "inflow"
-    OPEN = "open"
-    PERIODIC = "periodic"
+    Args:
+        name: What it is called, also in scenes.
+        through: What flows through it: nothing, what its velocity says, or what the flow wants, with a pressure of 0
+            outside. That is also the velocity on the side itself, which is 0, given, or what the inside has; and of the
+            pressure, whether it does not change across the side or is held beyond it, so that the transform of a direct
+            solve is that of cosines or of sines.
+        moves: Whether it is a wall that moves in its own plane, with a velocity.
+        slip_length: How far beyond the side, in m, the velocity along it would be the side's own (Navier): 0 is a wall
+            that the fluid sticks to, infinity one that it slides along.
+        wraps: Whether it is one with the other side of its axis.
+
+    Raises:
+        ValueError: for another ``through``, and a slip length below 0.
+    """
+
+    name: str
+    _: KW_ONLY
+    through: Literal["nothing", "given", "free"] = "nothing"
+    moves: bool = False
+    slip_length: float = 0.0
+    wraps: bool = False
+
+    def __post_init__(self):
+        if self.through not in ("nothing", "given", "free"):
+            raise ValueError(f"through of {self.name} is {self.through!r}; it is 'nothing', 'given' or 'free'")
+        if not self.slip_length >= 0:
+            raise ValueError(f"slip_length of {self.name} is {self.slip_length}; it must be 0 m or more")
+
+    @property
+    def passes(self) -> bool:
+        """Whether anything flows through it, and brings along what is outside."""
+        return self.through != "nothing"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the flow goes through it as it likes."""
+        return self.through == "free"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is a wall."""
+        return not (self.passes or self.wraps)
+
+    @property
+    def has_velocity(self) -> bool:
+        """Whether a side of this kind has a velocity of its own."""
+        return self.moves or self.through == "given"
+
+    @property
+    def pressure(self) -> float:
+        """What it adds to the matrix of the pressure; see ``Sides``."""
+        return float(self.is_open)
+
+    def mirror(self, own: bool, dx: float) -> float:
+        """The factor m of the ghost m · inside + (1 - m) · velocity, half a cell beyond it: 1 copies, -1 holds.
+
+        Args:
+            own: Of the velocity across the side, on the collocated grid; else along it.
+            dx: Edge of a cell, m.
+        """
+        if own:
+            return 1.0 if self.is_open else -1.0
+        if math.isinf(self.slip_length):
+            return 1.0
+        return (2.0 * self.slip_length - dx) / (2.0 * self.slip_length + dx)
+
+    def diffusion(self, own: bool, dx: float, on_side: bool) -> float:
+        """What it adds to the matrix of the diffusion of a velocity component; see ``Sides``.
+
+        Args:
+            own: Of the velocity across the side.
+            dx: Edge of a cell, m.
+            on_side: Whether that stands on the side, as on the staggered grid.
+        """
+        if self.wraps or (own and self.is_open):
+            return 0.0
+        return 1.0 if own and on_side else 1.0 - self.mirror(own, dx)
+
+
+class Kinds(Table[Kind]):
+    """The kinds of sides by name; ``Boundary.add(Kind(...))`` adds one, for scenes too."""
+
+    FREE_SLIP = Kind("free-slip", slip_length=math.inf)
+    NO_SLIP = Kind("no-slip")
+    MOVING_WALL = Kind("moving-wall", moves=True)
+    INFLOW = Kind("inflow", through="given")
+    OPEN = Kind("open", through="free", slip_length=math.inf)
+    PERIODIC = Kind("periodic", wraps=True)
+
+    def __call__(self, kind: Kind | str) -> Kind:
+        """The kind of a name, or the one that is given.
+
+        Raises:
+            ValueError: for no name of a kind.
+        """
+        if isinstance(kind, Kind):
+            return kind
+        if kind not in self:
+            raise ValueError(f"{kind!r} is no kind of a side; there are {', '.join(self)}")
+        return self[kind]
+
+
+Boundary = Kinds(
+    "kind of a side",
+    (Kinds.FREE_SLIP, Kinds.NO_SLIP, Kinds.MOVING_WALL, Kinds.INFLOW, Kinds.OPEN, Kinds.PERIODIC),
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +126,7 @@ class Side:
 
     Free-slip, no-slip and moving walls are closed. Through an inflow the fluid enters (or leaves) with a given velocity.
     An open side has pressure 0 outside: the fluid leaves as it likes, and what comes back in is ambient: no smoke, no
-    heat. Two periodic sides are one.
+    heat. Two periodic sides are one. ``Boundary.add`` makes other kinds.
 
     Args:
         kind: Which of these.
@@ -31,7 +134,7 @@ class Side:
         values: Of an inflow, what the fluid carries in: by name one number, or one for each component.
     """
 
-    kind: Boundary
+    kind: Kind
     velocity: tuple[float, ...] = ()
     values: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
@@ -40,14 +143,11 @@ class Side:
         object.__setattr__(self, "velocity", tuple(map(float, self.velocity)))
 
 
-Boundaries = Sequence[Sequence[Boundary | Side | str]]
+Boundaries = Sequence[Sequence[Kind | Side | str]]
 """``boundaries[axis][side]``, side 0 lower and 1 upper."""
 
-CLOSED = (Boundary.FREE_SLIP, Boundary.NO_SLIP, Boundary.MOVING_WALL)
-"""Kinds that nothing flows through."""
 
-
-def as_side(side: Side | Boundary | str) -> Side:
+def as_side(side: Side | Kind | str) -> Side:
     """A ``Side`` of what may be given in its place."""
     return side if isinstance(side, Side) else Side(Boundary(side))
 
@@ -65,32 +165,31 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
     dim = len(shape)
     net, total = 0.0, 0.0
     for axis, pair in enumerate(sides):
-        kinds = [side.kind for side in pair]
-        if kinds.count(Boundary.PERIODIC) == 1:
+        if sum(side.kind.wraps for side in pair) == 1:
             raise ValueError(f"boundaries[{axis}] has one periodic side; an axis is periodic on both sides or on none")
         for end, side in enumerate(pair):
-            where = f"boundaries[{axis}][{end}]"
+            where, kind = f"boundaries[{axis}][{end}]", side.kind
             if side.velocity and len(side.velocity) != dim:
                 raise ValueError(f"{where}.velocity has {len(side.velocity)} coordinates; the box has {dim} axes")
-            if not side.velocity and side.kind in (Boundary.MOVING_WALL, Boundary.INFLOW):
-                raise ValueError(f"{where} is {side.kind.value}, which needs a velocity: {dim} numbers, m/s")
-            if side.velocity and side.kind not in (Boundary.MOVING_WALL, Boundary.INFLOW):
-                raise ValueError(f"{where} is {side.kind.value}, which has no velocity of its own")
-            if side.values and side.kind is not Boundary.INFLOW:
-                raise ValueError(f"{where} is {side.kind.value}; only an inflow carries anything in")
+            if not side.velocity and kind.has_velocity:
+                raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
+            if side.velocity and not kind.has_velocity:
+                raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
+            if side.values and kind.through != "given":
+                raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in")
             speed = side.velocity[axis] if side.velocity else 0.0
-            if side.kind is Boundary.MOVING_WALL and speed:
+            if kind.is_closed and speed:
                 raise ValueError(f"{where}.velocity is {list(side.velocity)}; a wall moves in its own plane only")
-            if side.kind is Boundary.INFLOW:
+            if kind.through == "given":
                 area = math.prod(n for a, n in enumerate(shape) if a != axis)
                 net += area * (speed if end == 0 else -speed)
                 total += area * abs(speed)
-    if abs(net) > 1e-6 * total and not any(side.kind is Boundary.OPEN for pair in sides for side in pair):
+    if abs(net) > 1e-6 * total and not any(side.kind.is_open for pair in sides for side in pair):
         inflows = [
             f"boundaries[{axis}][{end}]"
             for axis, pair in enumerate(sides)
             for end, side in enumerate(pair)
-            if side.kind is Boundary.INFLOW
+            if side.kind.through == "given"
         ]
         verb = "more flows in than out" if net > 0 else "more flows out than in"
         raise ValueError(

@@ -1,14 +1,14 @@
 """What stands on each of the 2·dim sides of the box, and the ghost values that say so to every stencil."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.ghosts import wrap_pair
 from .coefficients import BoundaryCoefficients
-from .sides import CLOSED, Boundaries, Boundary, Side, as_side, check_sides
+from .sides import Boundaries, Side, as_side, check_sides
 
 SCALAR = -1
 """In place of a component: a quantity at cell centres."""
@@ -127,16 +127,18 @@ class Walls:
 
     Args:
         grid: The grid.
-        boundaries: ``boundaries[axis][side]``: a ``Side``, or a ``Boundary`` or its name where that says it all.
+        boundaries: ``boundaries[axis][side]``: a ``Side``, or a ``Kind`` or its name where that says it all.
+        outside: What comes in through open sides, and inflows that say nothing else, of each quantity by name: one
+            number for each component; 0 where a name is missing. It may gain names.
 
     Raises:
         ValueError: for a set of sides that no flow can have, naming them.
     """
 
-    def __init__(self, grid: Grid, boundaries: Boundaries):
+    def __init__(self, grid: Grid, boundaries: Boundaries, outside: Mapping[str, Sequence[float]] | None = None):
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
-        self.grid = grid
+        self.grid, self._outside = grid, {} if outside is None else outside
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape)
@@ -144,24 +146,20 @@ class Walls:
         self._rules, self._boxes = {}, {}
         self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
-    def _kinds(self, *kinds: Boundary) -> list[bool]:
-        """Per side, in the order ``(x-, x+, y-, y+, …)``, whether it is one of these."""
-        return [side.kind in kinds for side in self._flat]
-
     @property
     def periodic(self) -> tuple[bool, ...]:
         """Per axis, whether its two sides are one."""
-        return tuple(self._kinds(Boundary.PERIODIC)[::2])
+        return tuple(lower.kind.wraps for lower, _ in self.sides)
 
     @property
     def has_passage(self) -> bool:
         """Whether anything flows through a side."""
-        return any(self._kinds(Boundary.INFLOW, Boundary.OPEN))
+        return any(side.kind.passes for side in self._flat)
 
     @property
     def has_open(self) -> bool:
         """Whether any side is open."""
-        return any(self._kinds(Boundary.OPEN))
+        return any(side.kind.is_open for side in self._flat)
 
     def _velocity(self, side: Side, component: int) -> float:
         return side.velocity[component] if side.velocity else 0.0
@@ -178,22 +176,23 @@ class Walls:
 
     def _side_rule(self, i: int, side: Side, component: int, name: str | None, k: int, keep: bool):
         kind, axis = side.kind, i // 2
-        if kind is Boundary.PERIODIC:
+        if kind.wraps:
             return 1.0, 0.0, _WRAPS
         if component == PRESSURE:
-            return float(kind is not Boundary.OPEN), 0.0, _GIVEN
+            return 1.0 - kind.pressure, 0.0, _GIVEN
         if component == SCALAR:
-            if name is None or kind in CLOSED:
-                return 1.0, 0.0, _GIVEN
-            entering = side.values.get(name, 0.0)
-            return 0.0, float(entering[k] if isinstance(entering, Sequence) else entering), _GIVEN
+            return (0.0, self._entering(side, name, k), _GIVEN) if name and kind.passes else (1.0, 0.0, _GIVEN)
         if component == axis and not self.grid.collocated:
-            mode = (_LEFT if keep else _FOLLOWS) if kind is Boundary.OPEN else _GIVEN
+            mode = (_LEFT if keep else _FOLLOWS) if kind.is_open else _GIVEN
             return 0.0, self._velocity(side, component), mode
-        if kind is Boundary.OPEN or (kind is Boundary.FREE_SLIP and component != axis):
-            return 1.0, 0.0, _GIVEN
-        # The wall, or what flows in, moves half a cell away from the first value: the mean of that and its ghost.
-        return -1.0, 2.0 * self._velocity(side, component), _GIVEN
+        # The side, or what flows in, is half a cell away from the first value and from its ghost.
+        mirror = kind.mirror(component == axis, self.grid.dx)
+        return mirror, (1.0 - mirror) * self._velocity(side, component), _GIVEN
+
+    def _entering(self, side: Side, name: str, k: int) -> float:
+        """Component ``k`` of what a quantity has that comes in through a side."""
+        values = side.values.get(name, self._outside.get(name, 0.0))
+        return float(values[k] if isinstance(values, Sequence) else values)
 
     def fill(
         self, array, component: int = SCALAR, offset: int = 0, name: str | None = None, *, keep: bool = False
@@ -208,7 +207,7 @@ class Walls:
             component: Velocity component, ``SCALAR`` or ``PRESSURE``.
             offset: Where it begins in ``array``.
             name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
-                it is 0. Left out, the ghosts copy what is inside.
+                what is outside. Left out, the ghosts copy what is inside.
             keep: Leave the faces on open sides as they are, which after a projection are part of the solution.
 
         Raises:
@@ -238,7 +237,7 @@ class Walls:
         """
         self.grid.require(self.grid.dim, velocity=velocity)
         if self.has_open:
-            flags = self._kernels.Modes(*map(int, self._kinds(Boundary.OPEN)))
+            flags = self._kernels.Modes(*(int(side.kind.is_open) for side in self._flat))
             self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
 
     def path_limits(self, component: int):
@@ -247,17 +246,19 @@ class Walls:
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
         have nothing beyond it, and of a velocity at an inflow the side itself is where it is given.
         """
-        return self._limits(component, (Boundary.OPEN, *([Boundary.INFLOW] if component == SCALAR else [])))
+        if component == SCALAR:
+            return self._limits(component, tuple(side.kind.passes for side in self._flat))
+        return self._limits(component, tuple(side.kind.is_open for side in self._flat))
 
     def box_limits(self, component: int):
         """Lowest and highest point of the box itself, in the index space of what is carried."""
-        return self._limits(component, ())
+        return self._limits(component, (False,) * len(self._flat))
 
-    def _limits(self, component: int, passages: tuple[Boundary, ...]):
+    def _limits(self, component: int, beyond: tuple[bool, ...]):
         """Sides of the box, half a cell further out at these, but not for the faces that lie on them."""
-        key = (component, passages)
+        key = (component, beyond)
         if key not in self._boxes:
-            place, beyond = SCALAR if component == SCALAR else self.grid.place(component), self._kinds(*passages)
+            place = SCALAR if component == SCALAR else self.grid.place(component)
             lower, upper = [], []
             for axis, n in enumerate(self.grid.shape):
                 own = axis == place
@@ -272,7 +273,7 @@ class Walls:
         """Axes through whose upper side something flows, each with the integer positions of its faces, from and to."""
         found, vector = [], int_vector(self.grid.dim)
         for axis in range(self.grid.dim):
-            if self.sides[axis][1].kind in (Boundary.INFLOW, Boundary.OPEN):
+            if self.sides[axis][1].kind.passes:
                 lower, upper = [1] * self.grid.dim, [n + 1 for n in self.grid.shape]
                 lower[axis], upper[axis] = upper[axis], upper[axis] + 1
                 found.append((axis, vector(*lower), vector(*upper)))
@@ -281,7 +282,7 @@ class Walls:
     @functools.cached_property
     def closed(self):
         """Per axis, 1 if nothing flows through its upper side."""
-        return int_vector(self.grid.dim)(*[int(pair[1].kind in CLOSED) for pair in self.sides])
+        return int_vector(self.grid.dim)(*[int(pair[1].kind.is_closed) for pair in self.sides])
 
     @functools.cached_property
     def periods(self):
@@ -291,7 +292,7 @@ class Walls:
 
     def pressure_sides(self) -> BoundaryCoefficients:
         """Open sides hold the pressure 0 beyond them; across all others it does not change."""
-        return BoundaryCoefficients(box=tuple(map(float, self._kinds(Boundary.OPEN))), periodic=self.periodic)
+        return BoundaryCoefficients(box=tuple(side.kind.pressure for side in self._flat), periodic=self.periodic)
 
     def diffusion_sides(self, component: int, shift: float, named: bool = False) -> BoundaryCoefficients:
         """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
@@ -301,17 +302,11 @@ class Walls:
             shift: dx² / (diffusivity · dt).
             named: Whether the ghosts of a scalar hold what enters; see ``fill``.
         """
-        box = []
-        for i, side in enumerate(self._flat):
-            if component == SCALAR:
-                box.append(float(named and side.kind in (Boundary.INFLOW, Boundary.OPEN)))
-            elif side.kind in (Boundary.OPEN, Boundary.PERIODIC):
-                box.append(0.0)
-            elif component == i // 2:
-                # On faces it stands on the side, at centres half a cell before it.
-                box.append(2.0 if self.grid.collocated else 1.0)
-            else:
-                box.append(0.0 if side.kind is Boundary.FREE_SLIP else 2.0)
+        dx, on_side = self.grid.dx, not self.grid.collocated
+        if component == SCALAR:
+            box = [float(named and side.kind.passes) for side in self._flat]
+        else:
+            box = [side.kind.diffusion(component == i // 2, dx, on_side) for i, side in enumerate(self._flat)]
         inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim
         return BoundaryCoefficients(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
 

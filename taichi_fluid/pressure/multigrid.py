@@ -36,8 +36,8 @@ from ..kernels import (
 )
 from ..operators.ghosts import wrap_or_clear
 from .poisson import (
-    PoissonLevel,
     BoundaryCoefficients,
+    PoissonLevel,
     mean_kernels,
     product_at,
     renewed,

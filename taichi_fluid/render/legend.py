@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..carried import CARRIED
 from . import colour_maps, font
 from .image import Image
 from .overlay import Overlay, paper, write
 
 SMALLEST = 160
 """Pictures that are narrower or lower than this, in pixels, have no legend."""
-UNITS = {"temperature": "K", "speed": "m/s", "vorticity": "1/s", "divergence": "1/s", "pressure": "Pa"}
-"""Unit of each quantity; one that is not here is a plain number."""
+UNITS = {"speed": "m/s", "vorticity": "1/s", "divergence": "1/s", "pressure": "Pa"}
+"""Unit of each quantity that is not carried: of those that are their rows say it."""
 
 
 class Layout(NamedTuple):
@@ -89,7 +90,8 @@ class Legend:
             shade: Brightness of the colours.
         """
         low, high = limits
-        title = f"{quantity} {UNITS.get(quantity, '')}".strip()
+        unit = CARRIED[quantity].unit if quantity in CARRIED else UNITS.get(quantity, "1")
+        title = quantity if unit == "1" else f"{quantity} {unit}"
         # What is nothing beside the range is 0: a trace of smoke has no interesting digits.
         numbers = (0.0 if abs(x) < 1e-6 * abs(high - low) else x for x in (high, 0.5 * (low + high), low))
         lines = [title, *map(number_text, numbers)]

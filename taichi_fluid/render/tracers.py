@@ -5,7 +5,6 @@ show them in the same places on every arch.
 """
 
 from .._ti import ti
-from ..boundaries.sides import Boundary
 from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family, loop_shape
@@ -331,10 +330,9 @@ class Tracers:
         self._nothing = ti.ndarray(ti.f32, 1)
         self._light = None
         vector = int_vector(grid.dim)
-        passages = (Boundary.INFLOW, Boundary.OPEN)
         self._sides = (
             walls.wrap,
-            *(vector(*(int(pair[side].kind in passages) for pair in walls.sides)) for side in (0, 1)),
+            *(vector(*(int(pair[side].kind.passes) for pair in walls.sides)) for side in (0, 1)),
         )
         self._kernels = tracer_kernels(loop_shape(grid.dim), distance is not None, grid.placement)
         self.restart()

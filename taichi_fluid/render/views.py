@@ -28,7 +28,7 @@ DEFAULT_LIGHT = (0.55, 0.75, 0.35)
 DEFAULT_SOLID = (0.42, 0.42, 0.45)
 """Colour of a solid that no scene names."""
 SIGNED = ("pressure", "divergence", "vorticity")
-"""Quantities of both signs: their limits lie evenly about 0. In 3D vorticity is a magnitude."""
+"""What is measured and of both signs: its limits lie evenly about 0. In 3D vorticity is a magnitude."""
 TRACER_SMOKE, TRACER_SMOKE_LIGHT = 0.15, 0.2
 """Opacity and brightness of smoke behind tracers, of its own."""
 SHEET_OPACITY = 0.35
@@ -38,17 +38,20 @@ ARROW_SHADE = 0.55
 
 
 @ti.func
-def _write_strongest(c, I, s, dye: ti.template(), out: ti.template(), cells):
-    out[c] = ti.max(dye[c], dye[c + cells], dye[c + 2 * cells])
+def _write_strongest(c, I, s, values: ti.template(), out: ti.template(), cells, components: ti.template()):
+    strongest = values[c]
+    for k in ti.static(range(1, components)):
+        strongest = ti.max(strongest, values[c + k * cells])
+    out[c] = strongest
 
 
 @kernel_family
-def dye_kernels(loops):
+def strongest_kernels(loops, components):
     IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
 
     @ti.kernel
-    def compute_strongest(dye: Array, out: Array, n: IntVector, cells: ti.i32):
-        each_cell_in(n * 0, n + 2, n, _write_strongest, (dye, out, cells))
+    def compute_strongest(values: Array, out: Array, n: IntVector, cells: ti.i32):
+        each_cell_in(n * 0, n + 2, n, _write_strongest, (values, out, cells, components))
 
     return {"compute_strongest": compute_strongest}
 
@@ -110,7 +113,8 @@ class Parts:
         """Fill the optical volume."""
         simulation = self.simulation
         carried = simulation.state.carried
-        arrays = {name: carried[name].current for name in ("smoke", "dye", "temperature") if name in carried}
+        # Of several that are shown alike the first.
+        arrays = {quantity.row.drawn: quantity.current for quantity in reversed(carried.values()) if quantity.row.drawn}
         direction = light_direction(look, simulation.grid.dim)
         self.optics.compute(
             look, direction, **arrays, distance=self.distance, opacity=opacity, brightness=brightness, flat=flat
@@ -147,15 +151,17 @@ class Parts:
         carried = self.simulation.state.carried
         if look.quantity in carried or look.quantity in ("speed", *SIGNED):
             return look.quantity
-        return next((name for name in ("smoke", "dye") if name in carried), "speed")
+        drawn = {quantity.row.drawn: name for name, quantity in reversed(carried.items())}
+        return drawn.get("smoke", drawn.get("dye", "speed"))
 
     def copy_quantity(self, name: str) -> None:
         """Copy the named quantity into ``values``."""
         simulation, values = self.simulation, self.values
         state, diagnostics, grid = simulation.state, simulation.diagnostics, simulation.grid
-        if name == "dye":
-            dye = state.carried[name].current
-            dye_kernels(grid.loops).compute_strongest(dye, values, grid.n, grid.cells)
+        if name in state.carried and state.carried[name].components > 1:
+            quantity = state.carried[name]
+            kernels = strongest_kernels(grid.loops, quantity.components)
+            kernels.compute_strongest(quantity.current, values, grid.n, grid.cells)
         elif name in state.carried:
             values.copy_from(state.carried[name].current)
         elif name == "pressure":
@@ -262,7 +268,8 @@ class Slice:
         if look.limits is not None:
             return look.limits
         quantity, plane, dim = self.parts.shown_quantity(look), self.plane(look), self.parts.simulation.grid.dim
-        signed = quantity in SIGNED[: 3 if dim == 2 else 2]
+        carried = self.parts.simulation.state.carried
+        signed = carried[quantity].row.signed if quantity in carried else quantity in SIGNED[: 3 if dim == 2 else 2]
         even = look.colour_map == "balance" or signed
         key = (quantity, plane, even)
         if key != self._measured:

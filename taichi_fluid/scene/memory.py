@@ -3,8 +3,34 @@
 import math
 import os
 
+from ..carried import CARRIED, rate_of
 from ..limits import MAX_ARRAY_BYTES
-from . import Scene, SceneError, bytes_needed
+from .rules import Scene
+from .text import SceneError
+
+
+def bytes_needed(scene: Scene) -> int:
+    """Device memory that the scene takes, simulated on one grid or on both, in bytes; an estimate from above."""
+    padded = math.prod(n + 2 for n in scene.domain.shape)
+    dim = scene.dim
+    words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
+    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 0)  # room to work in
+    words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
+    if scene.expands or scene.combustion.burn_rate:
+        words += 2  # the prescribed divergence, and what is left beside it
+    if scene.solids:
+        words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, pockets
+    if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
+        words += 2 + 4 + 3 + 4  # the same again for diffusion
+    words += 4 + 1  # the picture's optical volume and light
+    if scene.look.view in ("slice", "arrows", "tracers"):
+        words += 1 + dim  # the quantity and the velocity that are shown
+    if scene.look.view == "tracers":
+        words += 8 * scene.look.tracers / padded
+    picture = 3 * scene.output.width * scene.output.height
+    grids = 2 if scene.look.compare else 1
+    # The picture, and with two grids its halves; the rest: partial sums, scalars of the solvers.
+    return grids * (int(4 * (words * padded + picture)) + 2**20)
 
 
 def gib(count: float) -> str:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-QUANTITIES = {"dye": 3, "smoke": 1, "temperature": 1}
-"""What a picture can be painted in, with the number of components."""
+from ..carried import CARRIED, Carried
+
 LONGEST_EDGE = 8192
 """Of a picture, in pixels: as many as a grid has cells at most."""
 TEXT_EDGE = 2048
@@ -34,6 +34,11 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Of red, green and blue light (ITU-R BT.709)."""
 CODECS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "mjpeg"}
 """Names of the decoders, by what a file begins with."""
+
+
+def paintable() -> list[str]:
+    """What a picture can be painted in."""
+    return [name for name, row in CARRIED.items() if row.painted]
 
 
 class PictureError(ValueError):
@@ -186,16 +191,21 @@ def checked_pixels(pixels: np.ndarray) -> np.ndarray:
 
 
 def cell_amounts(
-    pixels: np.ndarray, center: Sequence[float], width: float, quantity: str, colour: Sequence[float],
-    shape: Sequence[int], dx: float,
-) -> tuple[tuple[slice, slice], np.ndarray]:  # fmt: skip
+    pixels: np.ndarray,
+    center: Sequence[float],
+    width: float,
+    quantity: str,
+    colour: Sequence[float],
+    shape: Sequence[int],
+    dx: float,
+) -> tuple[tuple[slice, slice], np.ndarray]:
     """What a picture brings into the cells of a grid: at most 1 in each, times ``colour`` for dye.
 
     Args:
         pixels: The picture; see the module.
         center: Its middle, m.
         width: Its width, m.
-        quantity: A key of ``QUANTITIES``. Dye takes red, green and blue, smoke and temperature their luminance.
+        quantity: Name of what is carried. Dye takes red, green and blue, what is no colour their luminance.
         colour: Of the dye where ``pixels`` say only how far they are covered; otherwise a tint, as light.
         shape: Cells along x and y.
         dx: Edge of a cell, m.
@@ -207,9 +217,8 @@ def cell_amounts(
     pixel = width / pixels.shape[1]
     windows = [_windows(shape[axis], dx, low[axis], pixel, pixels.shape[1 - axis]) for axis in (0, 1)]
     (across, from_left), (upward, from_below) = windows
-    means = [
-        _means(_means(channel[::-1], *from_below).T, *from_left) for channel in _channels(pixels, quantity, colour)
-    ]  # fmt: skip
+    channels = _channels(pixels, CARRIED[quantity], colour)
+    means = [_means(_means(channel[::-1], *from_below).T, *from_left) for channel in channels]
     # Rounding of the sums must not take from what is not there, nor add to what is full.
     return (across, upward), np.clip(np.stack(means), 0.0, 1.0)
 
@@ -239,16 +248,18 @@ def _means(values: np.ndarray, begin: np.ndarray, end: np.ndarray, half: np.ndar
     return (up_to(end) - up_to(begin)) / (2 * half)
 
 
-def _channels(pixels: np.ndarray, quantity: str, colour: Sequence[float]) -> Iterator[np.ndarray]:
+def _channels(pixels: np.ndarray, row: Carried, colour: Sequence[float]) -> Iterator[np.ndarray]:
     """Each component of what is painted, ``(h, w)`` numbers from 0 to 1, one after the other to save memory."""
     opacity = pixels if pixels.ndim == 2 else pixels[..., 3] if pixels.shape[2] == 4 else None
     covered = np.float32(1) if opacity is None else _fractions(opacity)
     light = [np.float32(1)] * 3 if pixels.ndim == 2 else (decoded_light(pixels[..., k]) for k in range(3))
-    if quantity == "dye":
+    if row.colours:
         for tint, channel in zip(colour, light, strict=True):
             yield np.float32(tint) * covered * channel
     else:
-        yield covered * sum(np.float32(weight) * channel for weight, channel in zip(LUMINANCE, light, strict=True))
+        luminance = sum(np.float32(weight) * channel for weight, channel in zip(LUMINANCE, light, strict=True))
+        for _ in range(row.components):
+            yield covered * luminance
 
 
 def _fractions(values: np.ndarray) -> np.ndarray:

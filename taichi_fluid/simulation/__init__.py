@@ -1,5 +1,7 @@
 """The flow: what is carried, the steps, the simulation, and what reads it."""
 
-from .simulation import NotFinite, Simulation, Stage, Step
+from .engine import Force, Stage
+from .simulation import NotFinite, Simulation, Step
+from .steps import FORCES
 
-__all__ = ["NotFinite", "Simulation", "Stage", "Step"]
+__all__ = ["FORCES", "Force", "NotFinite", "Simulation", "Stage", "Step"]

@@ -193,7 +193,7 @@ def _simulation_of(
         return source
     simulation = build(alone(scene))
     # Also what no source of the scene brings in any more.
-    simulation.state.add({name: quantity.components for name, quantity in source.state.carried.items()})
+    simulation.state.add([quantity.row for quantity in source.state.carried.values()])
     resample(source, simulation)
     return simulation
 

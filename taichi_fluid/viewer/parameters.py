@@ -4,15 +4,16 @@ A field that a class of the scene gains is in the panel without a line here.
 """
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ..scene import Colour, Scene
+from ..carried import CARRIED
+from ..scene import Colour, Scene, choices
 
 NOT_STEERED = ("domain.size", "domain.resolution", "domain.boundaries", "solids", "output", "solver.faces")
 """What is built into the arrays, or into the files that a recording writes."""
@@ -22,7 +23,7 @@ AT_RESET = ("pictures",)
 """What a change reaches with the next reset only."""
 ONLY_OPEN = ("combustion.expansion", "blast")
 """What a box without an open side has no room for; of a source, the name alone."""
-AXES = "xyz"
+AXES, COLOURS = "xyz", ("red", "green", "blue")
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
 DIGITS = 6
@@ -148,7 +149,7 @@ def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parame
         if _hidden(scene, key):
             continue
         annotation, optional = _without_none(field.annotation)
-        if annotation is str:  # no widget takes text
+        if annotation is str and not choices(field, annotation):  # no widget takes text
             continue
         unit = _extra(field).get("unit") or "1"
         if optional:
@@ -162,10 +163,10 @@ def _parts(scene: Scene, field: FieldInfo, annotation: Any, whole: Parameter) ->
     """The parameter, or one for each component of it."""
     value = whole.value
     whole = whole._replace(whole=_plain(value))
-    if get_origin(annotation) is Literal:
-        choices = scene.quantities if whole.key == "look.quantity" else get_args(annotation)
-        if len(choices) > 1 and value in choices:
-            yield whole._replace(kind=Kind.CHOICE, choices=choices)
+    texts = scene.quantities if whole.key == "look.quantity" else choices(field, annotation)
+    if texts:
+        if len(texts) > 1 and value in texts:
+            yield whole._replace(kind=Kind.CHOICE, choices=texts)
     elif isinstance(value, bool):
         yield whole._replace(kind=Kind.BOOL)
     elif annotation == get_args(Colour)[0]:
@@ -176,9 +177,17 @@ def _parts(scene: Scene, field: FieldInfo, annotation: Any, whole: Parameter) ->
     elif isinstance(value, tuple):
         for place, number in _numbers(value):
             low, high = _range(scene, field, number, whole.unit, place[-1])
-            names = ("red", "green", "blue") if whole.label == "dye" else AXES
+            names = _components(whole.key, len(value))
             label = " ".join([whole.label, *(str(i + 1) for i in place[:-1]), names[place[-1]]])
             yield whole._replace(place=place, label=label, value=number, low=low, high=high)
+
+
+def _components(key: str, count: int) -> Sequence[str]:
+    """What the components of a value are called: of a quantity that a source brings in, or of a vector."""
+    row = CARRIED.get(key.rpartition(".")[2])
+    if row is None:
+        return AXES
+    return COLOURS if row.colours else [str(i + 1) for i in range(count)]
 
 
 def _range(scene: Scene, field: FieldInfo, value: float, unit: str, axis: int | None) -> tuple[float, float]:

@@ -1,0 +1,231 @@
+"""What a scene has in its box: sources, solids and pictures. See ``fields``."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Annotated, Literal, Union
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from .fields import Colour, Config, Edges, OneOf, Turn, Vector, brought_in, number
+from .pictures import PillowMissing, paintable, read_picture, text_picture
+
+
+class _Source(Config):
+    """What a source of any shape has; ``rows`` adds the rate of each quantity."""
+
+    blast: float = number(
+        0.0,
+        "1/s",
+        "divergence there: relative growth of volume each second; needs an open side",
+        slider=(0, 50),
+        ge=0,
+        le=1e4,
+    )
+    velocity: Vector | None = number(
+        None, "m/s", "velocity to which the fluid is set there", slider=(-3, 3), of_box=True
+    )
+    begin: float = number(0.0, "s", "time at which the source starts", slider=(0, 10), ge=0, le=1e6)
+    end: float | None = number(
+        None, "s", "time at which it stops; left out, never", slider=(0, 20), start=5.0, ge=0, le=1e6
+    )
+    mottle: float = number(0.0, "1", "0 emits evenly, 1 in patches", ge=0, le=1)
+    mottle_size: float = number(0.1, "m", "size of a patch", slider=(0.01, 0.5), of_box=True, ge=1e-4, le=1e6)
+
+    @property
+    def rates(self) -> dict[str, tuple[float, ...]]:
+        """What it brings in each second, by the quantity's name; nothing that is 0 throughout."""
+        found = brought_in(self).items()
+        return {name: rate if isinstance(rate, tuple) else (rate,) for name, rate in found}
+
+    def active(self, time: float) -> bool:
+        """Whether it emits at ``time``."""
+        return self.begin <= time and (self.end is None or time < self.end)
+
+
+class SphereSource(_Source):
+    """A ball; in 2D a disk."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Vector = number(..., "m", "middle of the ball", slider=(0, 1), of_box=True)
+    radius: float = number(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, self.center, self.radius
+
+
+class CapsuleSource(_Source):
+    """All points within ``radius`` of the line between two ends."""
+
+    shape: Literal["capsule"] = "capsule"
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = number(
+        ..., "m", "both ends of the line", slider=(0, 1), of_box=True
+    )
+    radius: float = number(
+        ..., "m", "distance from the line that is covered", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
+    )
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.ends[0], self.ends[1], self.radius
+
+
+class BoxSource(_Source):
+    """A box parallel to the axes."""
+
+    shape: Literal["box"] = "box"
+    center: Vector = number(..., "m", "middle of the box", slider=(0, 1), of_box=True)
+    size: Edges = number(..., "m", "edge lengths of the box", slider=(0.01, 1), of_box=True)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, tuple(0.5 * edge for edge in self.size), 0.0
+
+
+SOURCES = {"sphere": SphereSource, "capsule": CapsuleSource, "box": BoxSource}
+Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discriminator="shape")]  # noqa: UP007
+
+
+class _Solid(Config):
+    velocity: Vector | None = Field(None, description="steady motion, m/s")
+    swing: Vector | None = Field(None, description="amplitude of a swing to and fro along each axis, m")
+    swing_period: float = number(1.0, "s", "duration of a whole swing", ge=1e-3, le=1e6)
+    angular_velocity: Annotated[tuple[Turn, Turn, Turn], Field(strict=False)] | Turn = Field(
+        0.0, description="rad/s: one number in 2D, a vector in 3D"
+    )
+    pivot: Vector | None = Field(None, description="what it turns about at time 0, m; left out, its middle")
+    slip: bool = Field(False, description="whether the fluid slides along it without friction")
+    begin: float = number(0.0, "s", "time at which it appears", slider=(0, 10), ge=0, le=1e6)
+    end: float | None = number(None, "s", "time at which it is gone; left out, never", slider=(0, 20), ge=0, le=1e6)
+    colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
+
+    @property
+    def spin(self) -> tuple[float, ...]:
+        """Angular velocity as a tuple of one or three numbers."""
+        return self.angular_velocity if isinstance(self.angular_velocity, tuple) else (self.angular_velocity,)
+
+
+class SphereSolid(_Solid):
+    """A ball; in 2D a disk."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Vector = Field(description="middle of the ball, m")
+    radius: float = number(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, (), self.radius
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+class BoxSolid(_Solid):
+    """A box, parallel to the axes at time 0."""
+
+    shape: Literal["box"] = "box"
+    center: Vector = Field(description="middle of the box, m")
+    size: Edges = Field(description="edge lengths of the box, m")
+    rounding: float = number(0.0, "m", "radius of its edges", ge=0, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, tuple(0.5 * edge for edge in self.size), self.rounding
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+class _LongSolid(_Solid):
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of its axis, m")
+    radius: float = number(
+        ..., "m", "distance of its surface from the axis", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
+    )
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.ends[0], self.ends[1], self.radius
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return tuple(0.5 * (one + two) for one, two in zip(*self.ends, strict=True))
+
+
+class CapsuleSolid(_LongSolid):
+    """All points within ``radius`` of the line between two ends."""
+
+    shape: Literal["capsule"] = "capsule"
+
+
+class CylinderSolid(_LongSolid):
+    """A cylinder with flat ends; in 2D a rectangle of width 2 · ``radius``."""
+
+    shape: Literal["cylinder"] = "cylinder"
+
+
+class MeshSolid(_Solid):
+    """A triangle mesh from a file (OBJ, STL, PLY); in 3D only, and with the package's extra ``mesh``."""
+
+    shape: Literal["mesh"] = "mesh"
+    file: str = Field(description="path of the file; in a scene file relative to it", min_length=1)
+    center: Vector = Field(description="where the middle of its bounding box is at time 0, m")
+    size: float = number(..., "m", "longest edge of its bounding box", ge=1e-4, le=1e6)
+    points: int = Field(64, ge=4, le=512, description="lattice points along that edge")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Its middle, and nothing else that the other shapes have."""
+        return self.center, (), 0.0
+
+    @property
+    def middle(self) -> Sequence[float]:
+        """Its middle at time 0."""
+        return self.center
+
+
+SOLIDS = {
+    "sphere": SphereSolid,
+    "capsule": CapsuleSolid,
+    "cylinder": CylinderSolid,
+    "box": BoxSolid,
+    "mesh": MeshSolid,
+}
+AnySolid = Annotated[
+    Union[SphereSolid, CapsuleSolid, CylinderSolid, BoxSolid, MeshSolid],  # noqa: UP007
+    Field(discriminator="shape"),
+]
+
+
+class Picture(Config):
+    """Text, or an image from a file, that lies in the fluid at time 0; in 2D only. See ``pictures``."""
+
+    text: str | None = Field(None, description="what is written, of one or more lines; with the package's extra text")
+    file: str | None = Field(
+        None, description="path of a PNG or JPEG image in place of text; in a scene file relative to it"
+    )
+    center: Vector = number(..., "m", "middle of the picture", slider=(0, 1), of_box=True)
+    width: float = number(..., "m", "its width; its height follows", slider=(0.05, 1), of_box=True, ge=1e-4, le=1e6)
+    quantity: Annotated[str, OneOf(paintable)] = Field("dye", description="what it is painted in")
+    colour: Colour = Field((1.0, 1.0, 1.0), description="colour of the dye: of text, and a tint of an image")
+    amount: float = number(
+        1.0, "1 or K", "what lies where it is full, in the unit of what it is painted in", slider=(0, 10), ge=0, le=1e6
+    )
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """Its pixels, as ``pictures`` has them."""
+        return read_picture(self.file) if self.file is not None else text_picture(self.text or "")
+
+    @model_validator(mode="after")
+    def _check(self):
+        if (self.text is None) == (self.file is None):
+            given = f"text is {self.text!r} and file is {self.file!r}"
+            raise ValueError(f"{given}; a picture has one of the two")
+        with contextlib.suppress(PillowMissing):  # asked for when the scene is run
+            _ = self.pixels  # says why there are none
+        return self

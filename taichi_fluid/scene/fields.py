@@ -1,0 +1,328 @@
+"""The fields of a scene: what each is, with its unit, its meaning and its range, from which a panel can be made.
+
+Nothing here needs Taichi. What hangs on the table of what is carried is added by ``rows``, what must hold among fields
+stands in ``rules``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError, core_schema
+
+from ..boundaries.sides import Boundary, Side, check_sides
+from ..carried import CARRIED
+
+
+def number(
+    default: Any,
+    unit: str,
+    description: str,
+    slider: tuple[float, float] | None = None,
+    *,
+    of_box: bool = False,
+    start: Any = None,
+    **limits: float,
+) -> Any:
+    """A field with a unit. ``slider`` is the range in which it is usually moved, in that unit.
+
+    With ``of_box`` that range is in longest edges of the box, as the field's unit begins with a length. ``start`` is
+    what a value that may be left out becomes when it is switched on.
+    """
+    extra: dict[str, Any] = {"unit": unit, "start": start}
+    if slider is not None:
+        extra |= {"slider": list(slider), "of_box": of_box}
+    return Field(default, description=description, json_schema_extra=extra, **limits)
+
+
+Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
+Vector = Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=2, max_length=3)]
+Edge = Annotated[float, Field(ge=1e-4, le=1e6)]
+Edges = Annotated[tuple[Edge, ...], Field(strict=False, min_length=2, max_length=3)]
+Limit = Annotated[float, Field(ge=-1e30, le=1e30)]
+Rate = Annotated[float, Field(ge=-1e4, le=1e4)]
+Colour = Annotated[
+    tuple[
+        Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]
+    ],
+    Field(strict=False),
+]
+Turn = Annotated[float, Field(ge=-1e4, le=1e4)]
+
+MEASURED = ("speed", "pressure", "divergence", "vorticity")
+"""Quantities that a slice shows beside those that the flow carries."""
+
+
+class OneOf:
+    """Makes a text one of some names, which are asked for when it is checked: a table may have gained a row."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]):
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_plain_validator_function(self._known)
+
+    def _known(self, value: Any) -> str:
+        names = list(self.names())
+        if not isinstance(value, str) or value not in names:
+            *others, last = map(repr, names)
+            raise PydanticCustomError("literal_error", f"Input should be {', '.join(others)} or {last}")  # pyright: ignore
+        return value
+
+
+def choices(field: FieldInfo, annotation: Any) -> tuple[str, ...]:
+    """The texts that a field may have; empty if it has no such list."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(name for entry in field.metadata if isinstance(entry, OneOf) for name in entry.names())
+
+
+SideKind = Annotated[str, OneOf(lambda: Boundary)]
+
+
+class Config(BaseModel):
+    """A table of a scene: frozen, and refused where a key is unknown or a value of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+
+def brought_in(config: BaseModel) -> dict[str, Any]:
+    """What a source or a side brings in, by the quantity's name; nothing that is 0 throughout."""
+    values = {name: getattr(config, name, 0.0) for name in CARRIED}
+    return {name: value for name, value in values.items() if (any(value) if isinstance(value, tuple) else value)}
+
+
+class SideOfBox(Config):
+    """A side of the box that says more than its kind; ``rows`` adds what flows in of each quantity."""
+
+    kind: SideKind = Field(description="kind of the side")
+    velocity: Vector | None = Field(None, description="of a moving wall or an inflow, m/s")
+
+    @property
+    def side(self) -> Side:
+        """The side as the solver has it."""
+        return Side(Boundary(self.kind), tuple(self.velocity or ()), brought_in(self))
+
+
+AnySide = SideKind | SideOfBox
+SidePair = Annotated[tuple[AnySide, AnySide], Field(strict=False)]
+
+
+def _side(side: AnySide) -> Side:
+    return side.side if isinstance(side, SideOfBox) else Side(Boundary(side))
+
+
+class Domain(Config):
+    """The box and its cells."""
+
+    size: Edges = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
+    resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge")
+    grid: Literal["staggered", "collocated"] = Field(
+        "staggered", description="where the velocity lies: on the faces of the cells, or with all else at their centres"
+    )
+    boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | SideKind = Field(
+        "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
+    )
+
+    @property
+    def dx(self) -> float:
+        """Edge of a cell, m."""
+        return max(self.size) / self.resolution
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each axis."""
+        return tuple(max(1, round(edge / self.dx)) for edge in self.size)
+
+    @property
+    def sides(self) -> tuple[tuple[Side, Side], ...]:
+        """``sides[axis][side]``."""
+        if isinstance(self.boundaries, str):
+            side = Side(Boundary(self.boundaries))
+            return ((side, side),) * len(self.size)
+        return tuple((_side(lower), _side(upper)) for lower, upper in self.boundaries)
+
+    @property
+    def has_open(self) -> bool:
+        """Whether any side is open."""
+        return any(side.kind.is_open for pair in self.sides for side in pair)
+
+    @model_validator(mode="after")
+    def _check(self):
+        if len(self.sides) != len(self.size):
+            raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
+        check_sides(self.sides, self.shape)
+        return self
+
+
+class Fluid(Config):
+    """The fluid, the forces on it, and what becomes of what it carries."""
+
+    rho: float = number(1.2, "kg/m³", "density of the fluid", slider=(0.1, 10), gt=0, le=1e5)
+    viscosity: float = number(0.0, "m²/s", "kinematic viscosity", slider=(0, 0.01), ge=0, le=10)
+    gravity: Vector | None = number(
+        None, "m/s²", "gravity; left out, 9.81 down the second axis", slider=(-20, 20), start=(0.0, -9.81, 0.0)
+    )
+    expansion: float = number(
+        1 / 300, "1/K", "buoyancy of heat: relative change of volume", slider=(0, 0.02), ge=0, le=1
+    )
+    smoke_weight: float = number(0.0, "1", "relative weight of one unit of smoke", slider=(-0.5, 0.5), ge=-10, le=10)
+    body_force: Vector | None = number(None, "m/s²", "uniform acceleration", slider=(-10, 10))
+    confinement: float = number(
+        0.0, "m", "vorticity confinement: the epsilon·h of the textbook", slider=(0, 0.06), of_box=True, ge=0, le=1
+    )
+    smoke_diffusion: float = number(0.0, "m²/s", "diffusivity of smoke, dye and fuel", slider=(0, 0.01), ge=0, le=10)
+    heat_diffusion: float = number(0.0, "m²/s", "diffusivity of temperature", slider=(0, 0.01), ge=0, le=10)
+    smoke_dissipation: float = number(0.0, "1/s", "rate at which smoke and dye fade", slider=(0, 3), ge=0, le=100)
+    smoke_fade: float = number(
+        0.0, "1/s", "smoke and dye that vanish each second, until none is left", slider=(0, 1), ge=0, le=1e4
+    )
+    velocity_fade: float = number(
+        0.0,
+        "m/s²",
+        "what each component of the velocity loses each second, until none is left",
+        slider=(0, 1),
+        ge=0,
+        le=1e4,
+    )
+    cooling: float = number(0.0, "1/s", "rate at which temperature falls to ambient", slider=(0, 3), ge=0, le=100)
+    radiation: float = number(
+        0.0,
+        "1/s",
+        "rate at which gas 1000 K above ambient cools by radiation; with the third power of that",
+        slider=(0, 3),
+        ge=0,
+        le=100,
+    )
+
+
+class Combustion(Config):
+    """How fuel burns, and what comes of it."""
+
+    burn_rate: float = number(0.0, "1/s", "rate at which fuel burns; 0 burns nothing", slider=(0, 20), ge=0, le=1e4)
+    ignition: float = number(
+        0.0, "K", "temperature above ambient from which fuel burns; 0 is any", slider=(0, 1000), ge=0, le=1e6
+    )
+    heat: float = number(0.0, "K", "rise in temperature for each unit of fuel burnt", slider=(0, 3000), ge=-1e6, le=1e6)
+    soot: float = number(0.0, "1", "smoke made of each unit of fuel burnt", slider=(0, 5), ge=0, le=1e4)
+    expansion: float = number(
+        0.0,
+        "1",
+        "relative growth of volume for each unit of fuel burnt; needs an open side",
+        slider=(0, 10),
+        ge=0,
+        le=1e3,
+    )
+
+
+class Solver(Config):
+    """How the equations are solved."""
+
+    pressure: Literal["auto", "spectral", "multigrid-cg", "multigrid", "cg", "gauss-seidel", "jacobi"] = Field(
+        "auto",
+        description="solver of the pressure; auto is spectral, by transforms on a CPU, where it can be, and else multigrid-cg",
+    )
+    faces: Literal["fractions", "voxels"] = Field("fractions", description="faces beside solids: open in part, or not")
+    tolerance: float = number(1e-4, "1", "relative residual of the pressure, L2", slider=(1e-6, 1e-2), gt=0, lt=1)
+    max_iterations: int = number(
+        200, "1", "iterations after which the solver gives up", slider=(1, 500), ge=1, le=100_000
+    )
+    sweeps: int | None = number(
+        None,
+        "1",
+        "sweeps of red-black Gauss-Seidel for pressure and diffusion, in place of solver and tolerance; left out, solve",
+        slider=(1, 100),
+        start=20,
+        ge=1,
+        le=100_000,
+    )
+    advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
+    trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
+    dt: float | None = number(
+        None, "s", "fixed time step; left out, from the CFL number", slider=(1e-3, 0.05), start=0.01, ge=1e-7, le=10
+    )
+    cfl: float = number(1.5, "1", "cells that the fastest fluid may cross in a step", slider=(0.2, 5), ge=0.01, le=100)
+    max_dt: float = number(1 / 24, "s", "longest time step", slider=(1e-3, 0.1), ge=1e-7, le=10)
+
+
+class Look(Config):
+    """What the picture looks like."""
+
+    view: Literal["volume", "slice", "sheets", "arrows", "tracers"] = Field(
+        "volume",
+        description="lit smoke, a colour-mapped plane, smoke as a stack of sheets, arrows of the velocity on a plane, "
+        "or points that drift with the flow",
+    )
+    extinction: float = number(40.0, "1/m", "opacity of one unit of smoke", slider=(0, 100), ge=0, le=1e5)
+    incandescence: float = number(
+        0.0, "1/m", "opacity of gas that is hot enough to glow", slider=(0, 100), ge=0, le=1e5
+    )
+    albedo: Colour = Field((0.92, 0.92, 0.95), description="colour of smoke")
+    light: Colour = Field((1.0, 0.96, 0.9), description="colour of the light")
+    light_strength: float = number(2.6, "1", "brightness of the light", slider=(0, 6), ge=0, le=100)
+    light_direction: Vector | None = number(None, "1", "towards the light", slider=(-1, 1), start=(0.55, 0.75, 0.35))
+    ambient: Colour = Field((0.22, 0.28, 0.4), description="light from everywhere")
+    exposure: float = number(1.0, "1", "brightness of the picture", slider=(0.1, 4), gt=0, le=100)
+    background_top: Colour = Field((0.03, 0.04, 0.07), description="background, upper edge")
+    background_bottom: Colour = Field((0.12, 0.13, 0.16), description="background, lower edge")
+    quantity: Annotated[str, OneOf(lambda: [*CARRIED, *MEASURED])] = Field(
+        "smoke", description="quantity of a slice, and of the plane below arrows; tracers show their speed"
+    )
+    colour_map: Literal["viridis", "inferno", "magma", "plasma", "cividis", "gray", "balance"] = Field(
+        "inferno", description="colours of a slice and of tracers"
+    )
+    legend: bool = Field(True, description="show what the colours mean, in pictures of 160 pixels and more")
+    compare: bool = Field(
+        False,
+        description="run and show the staggered grid on the left and the collocated one on the right, with the "
+        "divergence that each leaves",
+    )
+    axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
+    position: float = number(0.5, "1", "place of a slice along its axis", ge=0, le=1)
+    limits: Annotated[tuple[Limit, Limit], Field(strict=False)] | None = Field(
+        None, description="values at the ends of the colour map; left out, those in the slice"
+    )
+    sheets: int = Field(24, ge=1, le=1024, description="planes in a stack of sheets")
+    arrows: int = Field(32, ge=1, le=1024, description="arrows along the longest edge of the plane")
+    arrow_speed: float | None = number(
+        None, "m/s", "speed of the longest arrow; left out, the fastest in the plane", slider=(0.01, 10), gt=0, le=1e6
+    )
+    tracers: int = Field(20_000, ge=1, le=1_000_000, description="points that drift with the flow")
+    tracer_life: float = number(3.0, "s", "how long such a point lives", slider=(0.1, 10), gt=1e-3, le=1e6)
+
+
+class Camera(Config):
+    """An orbit camera around the middle of the box."""
+
+    azimuth: float = number(25.0, "degrees", "turn around the vertical axis", slider=(-180, 180), ge=-3600, le=3600)
+    elevation: float = number(8.0, "degrees", "height above the horizon", slider=(-89, 89), ge=-89, le=89)
+    distance: float = number(2.6, "longest edges", "from the middle of the box", slider=(0.3, 6), gt=0.1, le=100)
+    field_of_view: float = number(28.0, "degrees", "vertical", slider=(10, 90), gt=1, lt=150)
+    center: Vector | None = number(
+        None, "m", "what it looks at; left out, the middle of the box", slider=(0, 1), of_box=True
+    )
+
+
+class Live(Config):
+    """How a window runs the scene, and what the pointer does in it."""
+
+    pace: float = number(1.0, "1", "seconds of the scene in a second, at most", slider=(0.05, 4), ge=0.01, le=100)
+    radius: float = number(0.06, "longest edges", "reach of the pointer", slider=(0.01, 0.25), gt=0, le=1)
+    push: float = number(1.0, "1", "velocity that a drag gives, of the pointer's own", slider=(0, 4), ge=0, le=100)
+    paint: float = number(1.0, "1", "smoke or dye that a drag leaves", slider=(0, 10), ge=0, le=1e4)
+    heat: float = number(0.0, "K", "temperature that a drag leaves", slider=(0, 500), ge=0, le=1e6)
+    fuel: float = number(0.0, "1", "fuel that a drag leaves", slider=(0, 10), ge=0, le=1e4)
+    colour: Colour = Field((1.0, 0.35, 0.05), description="colour of the dye that a drag leaves")
+    add: bool = Field(
+        False, description="whether a drag adds, 60 times a second, what it otherwise sets, so that it piles up"
+    )
+
+
+class Output(Config):
+    """What a recording is made of."""
+
+    frames: int = Field(96, ge=1, le=100_000, description="pictures to record")
+    fps: float = number(24.0, "1/s", "pictures in a second of simulated time", ge=0.1, le=1000)
+    width: int = Field(480, ge=16, le=8192, description="pixels")
+    height: int = Field(480, ge=16, le=8192, description="pixels")

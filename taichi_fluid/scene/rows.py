@@ -1,0 +1,78 @@
+"""Fields of a scene that follow from the table of what is carried: of sources, of sides and of ``fluid``."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+from ..carried import CARRIED, RATES, Carried
+from .bodies import SOURCES
+from .fields import Config, Domain, Fluid, SideOfBox, number
+from .rules import Scene
+
+_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), SideOfBox, Fluid)}
+"""The fields that stand in each class."""
+
+
+def _amount(row: Carried, unit: str, meaning: str) -> FieldInfo:
+    """A number for each component of a quantity."""
+    limits = {"ge": -row.limit, "le": row.limit}
+    if row.components == 1:
+        return FieldInfo.from_annotated_attribute(float, number(0.0, unit, meaning, slider=row.slider, **limits))
+    numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
+    default = number((0.0,) * row.components, unit, meaning, slider=row.slider)
+    return FieldInfo.from_annotated_attribute(Annotated[numbers, Field(strict=False)], default)
+
+
+def _rates(row: Carried) -> dict[str, FieldInfo]:
+    """Fields of ``fluid``: for each rate of a quantity that says a number and not a field."""
+    made = {}
+    for rate in RATES:
+        own, unit = getattr(row, rate.column), rate.unit.format(row.unit)
+        if not isinstance(own, str) and (rate.column != "weight" or row.components == 1):
+            meaning, limits = rate.meaning.format(row.meaning or row.name), {"ge": rate.least, "le": rate.most}
+            made[rate.field(row)] = FieldInfo.from_annotated_attribute(
+                float, number(own, unit, meaning, slider=rate.slider, **limits)
+            )
+    return made
+
+
+def _made(model: type[Config]) -> dict[str, FieldInfo]:
+    """What the table adds to a class."""
+    if model is Fluid:
+        return {
+            key: field for row in CARRIED.values() if not CARRIED.is_own(row.name) for key, field in _rates(row).items()
+        }
+    entering = {row: row.meaning or row.name for row in CARRIED.values()}
+    if model is SideOfBox:
+        return {row.name: _amount(row, row.unit, f"{what} in what flows in") for row, what in entering.items()}
+    return {row.name: _amount(row, f"{row.unit}/s", f"{what} added each second") for row, what in entering.items()}
+
+
+def learn_rows() -> None:
+    """Give the classes of a scene the fields that the table asks for; again whenever that has changed.
+
+    Raises:
+        ValueError: for a quantity whose name, or the name of whose rate, is that of another field.
+    """
+    made = {model: _made(model) for model in _WRITTEN}
+    for model, fields in made.items():
+        for name in fields:
+            if name in _WRITTEN[model]:
+                raise ValueError(f"{name!r} is a field of a scene's {model.__name__} and cannot be a quantity's")
+    for model, fields in made.items():
+        whole: dict[str, Any] = (
+            {**_WRITTEN[model], **fields} if model in (SideOfBox, Fluid) else {**fields, **_WRITTEN[model]}
+        )
+        model.model_fields.clear()
+        model.model_fields.update(whole)
+    for model in (*_WRITTEN, Domain, Scene, *_heirs(Scene)):
+        model.model_rebuild(force=True)
+
+
+def _heirs(model: type) -> list[Any]:
+    return [heir for child in model.__subclasses__() for heir in (child, *_heirs(child))]
+
+
+CARRIED.watch(learn_rows)
+learn_rows()

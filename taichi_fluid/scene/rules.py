@@ -1,0 +1,227 @@
+"""A scene, and what must hold among its fields."""
+
+import importlib.util
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import tomli_w
+from pydantic import Field, ValidationError, model_validator
+
+from ..carried import CARRIED
+from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
+from .fields import MEASURED, Camera, Combustion, Config, Domain, Fluid, Live, Look, Output, Solver
+from .pictures import PillowMissing, picture_bounds, require_touch
+from .text import SceneError, read_file, read_toml, sentence, set_value
+
+
+class Scene(Config):
+    """Everything a run needs.
+
+    Raises:
+        SceneError: from ``load``, ``loads`` and ``with_values``, for anything that cannot be.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="also the name of the files it records")
+    description: str = ""
+    domain: Domain = Domain()
+    fluid: Fluid = Fluid()
+    combustion: Combustion = Combustion()
+    sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
+    solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
+    pictures: Annotated[tuple[Picture, ...], Field(strict=False)] = ()
+    solver: Solver = Solver()
+    look: Look = Look()
+    camera: Camera = Camera()
+    live: Live = Live()
+    output: Output = Output()
+
+    @property
+    def dim(self) -> int:
+        """2 or 3."""
+        return len(self.domain.size)
+
+    @property
+    def gravity(self) -> tuple[float, ...]:
+        """Gravity in m/s², as given or 9.81 down the second axis."""
+        return self.fluid.gravity or (0.0, -9.81, 0.0)[: self.dim]
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """Names of the quantities that the flow carries, with their components."""
+        entering = {name for pair in self.domain.sides for side in pair for name in side.values}
+        entering |= {name for source in self.sources for name in source.rates}
+        entering |= {picture.quantity for picture in self.pictures}
+        if self.combustion.burn_rate > 0:
+            entering |= {"temperature", "fuel"} | ({"smoke"} if self.combustion.soot > 0 else set())
+        if not (self.sources or entering):
+            entering = {"smoke"}
+        return {name: row.components for name, row in CARRIED.items() if name in entering}
+
+    @property
+    def expands(self) -> bool:
+        """Whether anything prescribes a divergence: fuel that expands as it burns, or a source's blast."""
+        burns = self.combustion.burn_rate > 0 and self.combustion.expansion > 0
+        return burns or any(source.blast for source in self.sources)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about what can be, but is most often not meant."""
+        remarks = []
+        fuel = [f"sources[{i}].fuel" for i, source in enumerate(self.sources) if "fuel" in source.rates]
+        if fuel and not self.combustion.burn_rate:
+            remarks.append(f"{fuel[0]} brings in fuel and combustion.burn_rate is 0: nothing burns.")
+        for i, source in enumerate(self.sources):
+            if source.end is not None and source.end <= source.begin:
+                remarks.append(
+                    f"sources[{i}] ends at {source.end:g} s and begins at {source.begin:g} s: it never acts."
+                )
+        return tuple(remarks)
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What ``look.quantity`` may be: all but what nothing brings into this scene."""
+        carried = self.carried
+        return (*(name for name in CARRIED if name in carried), *MEASURED)
+
+    @model_validator(mode="after")
+    def _check(self):
+        self._check_look()
+        self._check_solids()
+        self._check_expansion()
+        self._check_axes()
+        self._check_places()
+        return self
+
+    def _check_look(self) -> None:
+        if self.solids and self.domain.grid == "collocated":
+            raise ValueError("domain.grid is 'collocated', which holds no solids: they need the 'staggered' grid")
+        if self.solids and self.look.compare:
+            raise ValueError("look.compare is true, which shows the collocated grid too, and that holds no solids")
+        quantity = self.look.quantity
+        if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
+            raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")
+        light = self.look.light_direction
+        if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:
+            raise ValueError(f"look.light_direction is {list(light)}; its length must be from 1e-6 to 1e6")
+
+    def _check_solids(self) -> None:
+        for i, solid in enumerate(self.solids):
+            if any(solid.spin) and len(solid.spin) != (1 if self.dim == 2 else 3):
+                wanted = "one number in a 2D box" if self.dim == 2 else "three numbers in a 3D box"
+                raise ValueError(f"solids[{i}].angular_velocity is {solid.angular_velocity}; it is {wanted}")
+            if isinstance(solid, MeshSolid):
+                if self.dim != 3:
+                    raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
+                if not _is_file(solid.file):
+                    raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
+            if isinstance(solid, BoxSolid) and 2 * solid.rounding > min(solid.size):
+                raise ValueError(
+                    f"solids[{i}].rounding is {solid.rounding:g} m; it is at most half of the shortest edge, "
+                    f"{0.5 * min(solid.size):g} m"
+                )
+            if solid.end is not None and solid.end <= solid.begin:
+                raise ValueError(f"solids[{i}].end is {solid.end:g} s; it must be after begin, {solid.begin:g} s")
+
+    def _check_axes(self) -> None:
+        """Every vector has as many coordinates as the box has axes."""
+        vectors: dict[str, Any] = {
+            "fluid.gravity": self.fluid.gravity,
+            "fluid.body_force": self.fluid.body_force,
+            "look.light_direction": self.look.light_direction,
+            "camera.center": self.camera.center,
+        }
+        for i, source in enumerate(self.sources):
+            a, b, _ = source.geometry()
+            vectors |= {f"sources[{i}].velocity": source.velocity, f"sources[{i}] (its place)": a}
+            vectors |= {f"sources[{i}] (its extent)": b}
+        for i, solid in enumerate(self.solids):
+            a, b, _ = solid.geometry()
+            vectors |= {f"solids[{i}].{name}": getattr(solid, name) for name in ("velocity", "swing", "pivot")}
+            vectors |= {f"solids[{i}] (its place)": a, f"solids[{i}] (its extent)": b or None}
+        for i, picture in enumerate(self.pictures):
+            if self.dim != 2:
+                raise ValueError(f"pictures[{i}] is in a box of {self.dim} axes; only a box of 2 axes has pictures")
+            vectors[f"pictures[{i}].center"] = picture.center
+        for where, vector in vectors.items():
+            if vector is not None and len(vector) != self.dim:
+                raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
+
+    def _check_places(self) -> None:
+        """Sources and pictures touch the box."""
+        for i, source in enumerate(self.sources):
+            a, b, radius = source.geometry()
+            points, reach = ([a], b) if source.shape == "box" else ([a, b], (radius,) * self.dim)
+            for axis, edge in enumerate(self.domain.size):
+                low = min(p[axis] for p in points) - reach[axis]
+                high = max(p[axis] for p in points) + reach[axis]
+                if high <= 0 or low >= edge:
+                    raise ValueError(
+                        f"sources[{i}] reaches from {low:g} to {high:g} m along axis {axis}; it must touch the box, "
+                        f"which reaches from 0 to {edge:g} m"
+                    )
+        for i, picture in enumerate(self.pictures):
+            try:
+                shape, edges = picture.pixels.shape, self.domain.size
+            except PillowMissing:  # how high it is shows when it is drawn
+                shape, edges = (1, 1), self.domain.size[:1]
+            require_touch(*picture_bounds(shape, picture.center, picture.width), edges, f"pictures[{i}]")
+
+    def _check_expansion(self) -> None:
+        """What expands must have somewhere to go."""
+        if self.domain.has_open:
+            return
+        growing = {"combustion.expansion": self.combustion.expansion}
+        growing |= {f"sources[{i}].blast": source.blast for i, source in enumerate(self.sources)}
+        for where, amount in growing.items():
+            if amount:
+                raise ValueError(f"{where} is {amount:g}; without an open side of the box it must be 0")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Scene":
+        """Build a scene from nested values; SceneError names what is wrong."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise SceneError(sentence(error, cls, values)) from None
+
+    @classmethod
+    def loads(cls, text: str, where: str = "the scene", folder: str | Path = ".") -> "Scene":
+        """Build a scene from TOML text; files that it names are looked for in ``folder``."""
+        return cls.from_dict(read_toml(text, where, folder))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Scene":
+        """Build a scene from a TOML file."""
+        return cls.loads(read_file(path), where=repr(str(path)), folder=Path(path).parent)
+
+    def dumps(self) -> str:
+        """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+    def with_values(self, changes: Mapping[str, Any]) -> "Scene":
+        """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        for key, value in changes.items():
+            set_value(values, type(self), key, value)
+        return type(self).from_dict(values)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def require_installed(scene: Scene) -> None:
+    """Raise SceneError where running the scene, unlike reading it, needs an extra of the package that is not here."""
+    for i, solid in enumerate(scene.solids):
+        if isinstance(solid, MeshSolid) and importlib.util.find_spec("trimesh") is None:
+            raise SceneError(f"solids[{i}].shape is 'mesh', which needs trimesh: pip install 'taichi-fluid[mesh]'.")
+    for i, picture in enumerate(scene.pictures):
+        try:
+            _ = picture.pixels
+        except PillowMissing as error:
+            raise SceneError(f"pictures[{i}]: {error}.") from None

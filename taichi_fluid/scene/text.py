@@ -1,0 +1,147 @@
+"""Scenes as text: TOML to nested values and back, and a sentence for what cannot be."""
+
+import difflib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ..boundaries.sides import Boundary
+from .bodies import SOLIDS, SOURCES, Picture
+from .fields import SideOfBox
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+
+
+class SceneError(ValueError):
+    """A scene that cannot be; the message names the thing, its value and what is allowed, in one sentence."""
+
+
+def read_toml(text: str, where: str, folder: str | Path) -> dict[str, Any]:
+    """Nested values of TOML text; files that it names are looked for in ``folder``. SceneError if it is none."""
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0]}.") from None
+    for tables in (values.get("solids"), values.get("pictures")):
+        for table in tables if isinstance(tables, list) else []:
+            if isinstance(table, dict) and isinstance(table.get("file"), str):
+                table["file"] = str(Path(folder) / table["file"])
+    return values
+
+
+def read_file(path: str | Path) -> str:
+    """Text of a scene file. SceneError if there is none, or none that can be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SceneError(f"there is no scene file {str(path)!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SceneError(f"the scene file {str(path)!r} cannot be read: {error}.") from None
+
+
+def set_value(values: dict[str, Any], model: type[BaseModel], key: str, value: Any) -> None:
+    """Set the one of the nested values that a dotted key names. SceneError if none has that name."""
+    node: Any = values
+    *parents, leaf = key.split(".")
+    for depth, part in enumerate(parents):
+        if isinstance(node, list):
+            node = node[_index(node, part, key)]
+        elif isinstance(node, dict) and part in node:
+            node = node[part]
+        else:
+            raise SceneError(_unknown(model, parents[:depth], part, values, key))
+    if isinstance(node, list):
+        node[_index(node, leaf, key)] = value
+    elif isinstance(node, dict):
+        node[leaf] = value
+    else:
+        raise SceneError(f"unknown key {key!r}: {'.'.join(parents)} is a value and has no keys.")
+
+
+def _index(node: list, part: str, key: str) -> int:
+    if part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < len(node):
+        return int(part)
+    raise SceneError(f"unknown key {key!r}: {part!r} is no place in a list of {len(node)} (the first is 0).")
+
+
+def _keys(model: type[BaseModel], parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
+    """Keys allowed in the table that ``parents`` lead to."""
+    if not parents:
+        return list(model.model_fields)
+    models = {"sources": SOURCES, "solids": SOLIDS}.get(str(parents[0]))
+    if models is not None:
+        if len(parents) != 2:
+            return []
+        shape = values[str(parents[0])][int(parents[1])].get("shape")
+        return list(models.get(shape, models["sphere"]).model_fields)
+    if parents[0] == "pictures":
+        return list(Picture.model_fields) if len(parents) == 2 else []
+    if parents[:2] == ["domain", "boundaries"]:
+        return list(SideOfBox.model_fields) if len(parents) == 4 else []
+    table = model.model_fields[str(parents[0])].annotation if len(parents) == 1 else None
+    return list(getattr(table, "model_fields", {}))
+
+
+def _unknown(
+    model: type[BaseModel], parents: Sequence[int | str], leaf: int | str, values: Mapping[str, Any], key: str
+) -> str:
+    keys = _keys(model, parents, values)
+    parent = ".".join(map(str, parents)) or "a scene"
+    near = difflib.get_close_matches(str(leaf), keys, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown key {key!r}: {hint}" + (
+        f"The keys of {parent} are {', '.join(keys)}." if keys else f"{parent} has no keys."
+    )
+
+
+def _path(location: Sequence[int | str], values: Any) -> list[int | str]:
+    """``location`` without what pydantic adds to it: the names of alternatives that it tried."""
+    path, node = [], values
+    for i, part in enumerate(location):
+        if i == 2 and location[0] in ("sources", "solids"):
+            continue
+        inside = (
+            part in node if isinstance(node, Mapping) else isinstance(node, (list, tuple)) and part in range(len(node))
+        )
+        if inside:
+            node = node[part]
+        elif not isinstance(node, Mapping) or i + 1 < len(location):
+            continue
+        path.append(part)
+    return path
+
+
+def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str, Any]) -> str:
+    """The first problem as one sentence that names the key, its value and what is allowed."""
+    problems = error.errors(include_url=False)
+    # A side is a kind or a table; of a table that fails, what is wrong inside it says more.
+    in_table = (p for p in problems if SideOfBox.__name__ in p["loc"][:-1])
+    problem = next(in_table, problems[0])
+    path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
+    where = ".".join(map(str, path))
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    if kind == "extra_forbidden":
+        return _unknown(model, path[:-1], path[-1], values, where)
+    if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
+        return f"{where} is missing: it has no default."
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        *shapes, last = map(repr, SOLIDS if path[0] == "solids" else SOURCES)
+        given = f"is {value.get('shape')!r}" if kind == "union_tag_invalid" else "is missing"
+        return f"{where}.shape {given}: it should be {', '.join(shapes)} or {last}."
+    if kind == "value_error":
+        prefix = f"{where}: " if where else ""
+        return f"{prefix}{problem.get('ctx', {}).get('error', problem['msg'])}."
+    if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
+        *keys, last = SideOfBox.model_fields
+        return (
+            f"{where} is {shown}: boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
+            f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
+        )
+    allowed = problem["msg"].replace("Input should be", "it should be", 1)
+    return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."

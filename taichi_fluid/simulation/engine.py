@@ -1,0 +1,161 @@
+"""The arrays of a scene and the operators that are built for it: what the stages of a step work with."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .._ti import ti
+from ..boundaries.mesh import read_triangles, sample_mesh
+from ..boundaries.solids import Faces, Motion, Solid, Solids
+from ..boundaries.walls import SCALAR, Walls
+from ..grid import Grid
+from ..physics.advection import Advection, Scheme, Trace
+from ..physics.combustion import Flame
+from ..physics.diffusion import Diffusion
+from ..physics.sources import Emitter
+from ..pressure.projection import Projection
+from ..pressure.solver import SolveResult
+from ..scene import AnySolid, MeshSolid, Scene
+from .diagnostics import Diagnostics
+from .state import State
+
+_SWEEPS = "gauss-seidel"
+"""What the sweeps are that ``solver.sweeps`` counts: they need no other room."""
+
+
+class Stage(NamedTuple):
+    """One stage of a step: a name and a function of the simulation and dt in seconds.
+
+    A function that takes long may be a generator function: where it yields, a step that is made a part at a time stops
+    and lets its caller do something else; see ``Simulation.stepping``.
+    """
+
+    name: str
+    run: Callable[[Any, float], Iterator[None] | None]
+
+
+class Force(NamedTuple):
+    """A force: a name and a function of the simulation and dt in seconds that adds dt times an acceleration, in m/s².
+
+    It changes ``simulation.state.velocity.current`` where that lies; what solids and sides make of it follows.
+    """
+
+    name: str
+    add: Callable[[Any, float], None]
+
+
+class Engine:
+    """What a flow is made of; ``Simulation`` lets it run.
+
+    Args:
+        scene: What to simulate.
+        solids: More solids than the scene has.
+    """
+
+    def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
+        self._scene = scene
+        self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
+        self.state = State(self.grid, scene)
+        self.walls = Walls(self.grid, scene.domain.sides, self.state.outside)
+        solids = [*map(_solid, scene.solids), *solids]
+        if solids and self.grid.collocated:
+            raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
+        self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
+        self.diagnostics = Diagnostics(self.grid, self.solids)
+        self.stages: list[Stage] = []
+        self.forces: list[Force] = []
+
+    @property
+    def scene(self) -> Scene:
+        """The scene."""
+        return self._scene
+
+    def begin(self) -> None:
+        """Begin at time 0 with what the arrays hold, with operators that know nothing."""
+        self.time, self.steps = 0.0, 0
+        self.pressure_result: SolveResult | None = None
+        self.diffusion_results: list[SolveResult] = []
+        self._diffusion: Diffusion | None = None
+        self.flame: Flame | None = None
+        self.expansion = None
+        for old in ("projection", "advection"):  # what they hold is free before the new ones take it
+            vars(self).pop(old, None)
+        if self.solids:
+            self.solids.update(0.0)
+        self.build(None)
+        self.fill_velocity()
+
+    def build(self, before: Scene | None) -> None:
+        """Build what hangs on values that the scene ``before`` had otherwise; without one, all of it."""
+        scene, grid, walls = self._scene, self.grid, self.walls
+        solver, old = scene.solver, before.solver if before else None
+        method = solver.pressure if solver.sweeps is None else _SWEEPS
+        if old is None or method != (old.pressure if old.sweeps is None else _SWEEPS):
+            # Arrays that the device still works with are not freed on every backend.
+            ti.sync()
+            self.projection = Projection(grid, walls, self.state.scratch, method, self.solids)
+        if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
+            scheme, trace = Scheme(solver.advection), Trace(solver.trace)
+            self.advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
+        if before is None or scene.sources != before.sources:
+            self.emitters = [
+                Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size, walls.periodic)
+                for source in scene.sources
+            ]
+
+    @property
+    def diffusion(self) -> Diffusion:
+        """What diffuses, built at its first use."""
+        solver = self.scene.solver
+        if self._diffusion is None or (self._diffusion.sweeps is None) != (solver.sweeps is None):
+            ti.sync()  # what is dropped here may be in use
+            self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids, sweeps=solver.sweeps)
+        self._diffusion.max_iterations, self._diffusion.sweeps = solver.max_iterations, solver.sweeps
+        return self._diffusion
+
+    def light(self) -> Flame:
+        """The flame, built at its first use."""
+        if self.flame is None:
+            self.flame = Flame(self.grid, self.solids)
+        return self.flame
+
+    def place_solids(self, time: float) -> None:
+        """Put the solids where they are at ``time``, s, and let the projection know."""
+        if self.solids and self.solids.update(time):
+            self.projection.update()
+
+    def fill_scalars(self) -> None:
+        """Make what is carried heed sides and solids: nothing inside solids, and all ghosts filled."""
+        for quantity, offset in self.state.scalars():
+            if self.solids:
+                self.solids.clear_scalar(quantity.current, offset)
+            self.walls.fill(quantity.current, SCALAR, offset, quantity.name)
+
+    def fill_velocity(self, keep: bool = False) -> None:
+        """Make the velocity heed solids and sides; ``keep`` leaves the faces on open sides as they are."""
+        if self.solids:
+            self.solids.enforce(self.state.velocity.current)
+        self.walls.fill_velocity(self.state.velocity.current, keep=keep)
+
+    def fill(self) -> None:
+        """Make velocity and carried quantities heed sides and solids: nothing inside solids, and all ghosts filled.
+
+        For a caller who has written the arrays between two steps. Faces on open sides stay as they are.
+        """
+        self.grid.require_runtime()
+        self.fill_scalars()
+        self.fill_velocity(keep=True)
+
+
+def _solid(config: AnySolid) -> Solid:
+    """A solid of a scene."""
+    a, b, radius = config.geometry()
+    motion = Motion(
+        tuple(config.pivot or config.middle), config.velocity or (), config.swing or (), config.swing_period,
+        config.spin if any(config.spin) else (),
+    )  # fmt: skip
+    end = math.inf if config.end is None else config.end
+    shape = config.shape
+    if isinstance(config, MeshSolid):
+        shape = sample_mesh(read_triangles(config.file), config.size, config.points)
+    return Solid(shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end)

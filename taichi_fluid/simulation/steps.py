@@ -1,0 +1,269 @@
+"""The stages of a step: two short lists, and the function that each names. No stencil stands here."""
+
+from collections.abc import Iterator
+
+from ..boundaries.walls import SCALAR
+from ..carried import rate_of
+from ..physics import forces
+from ..physics.advection import Advection
+from ..physics.combustion import radiate
+from ..physics.sources import decay, fade
+from ..pressure.solver import SolveResult
+from ..tables import Table
+from .engine import Engine, Force, Stage
+
+
+def move(engine: Engine, dt: float) -> None:
+    """Move the solids; what one is about to leave is filled from beside it."""
+    assert engine.solids is not None
+    if engine.solids.moves:
+        for quantity, offset in engine.state.scalars():
+            engine.solids.extend_scalar(quantity.current, offset)
+        engine.place_solids(engine.time + dt)
+    if engine.solids.slips:
+        engine.solids.extend_velocity(engine.state.velocity.current)
+        engine.walls.fill_velocity(engine.state.velocity.current, keep=True)
+
+
+def advect(engine: Engine, dt: float) -> Iterator[None]:
+    """Carry everything along the velocity that the step before has projected."""
+    # The same to the end, as between two parts a new scene may bring in another.
+    advection = engine.advection
+    yield from _advect_scalars(engine, dt, advection, faces=advection.shares_paths)
+    yield from _advect_velocity(engine, dt, advection, traced=advection.shares_paths)
+
+
+def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
+    """Carry the velocity and nothing else: on the collocated grid, which projects once more after it."""
+    yield from _advect_velocity(engine, dt, engine.advection)
+
+
+def _advect_scalars(engine: Engine, dt: float, advection: Advection, faces: bool = False) -> Iterator[None]:
+    if engine.expansion is not None:
+        _thin_out(engine, dt)
+    velocity = engine.state.velocity
+    advection.trace_paths(velocity.current, dt, faces=faces, departure=velocity.next)
+    yield
+    # A list, as between two parts a new scene may bring in more.
+    for quantity in list(engine.state.carried.values()):
+        for offset in quantity.begins():
+            advection.carry(quantity.current, quantity.next, SCALAR, offset, quantity.name)
+        quantity.swap()
+        yield
+
+
+def _thin_out(engine: Engine, dt: float) -> None:
+    """Make room for the volume that the velocity which is about to carry makes on the way."""
+    assert engine.flame is not None
+    for quantity, offset in engine.state.scalars():
+        if quantity.row.dilutes:
+            engine.flame.dilute(quantity.current, dt, offset)
+    engine.fill_scalars()
+
+
+def _advect_velocity(engine: Engine, dt: float, advection: Advection, traced: bool = False) -> Iterator[None]:
+    velocity = engine.state.velocity
+    if not traced:
+        advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
+        yield
+    out = velocity.current if advection.in_place else velocity.next
+    for axis, offset in enumerate(velocity.begins()):
+        advection.carry(velocity.current, out, axis, offset)
+        yield
+    if not advection.in_place:
+        velocity.swap()
+
+
+def emit(engine: Engine, dt: float) -> None:
+    """Let what is carried fade, and sources bring in more."""
+    carried, fluid, velocity = engine.state.carried, engine.scene.fluid, engine.state.velocity
+    for quantity, offset in engine.state.scalars():
+        if rate := rate_of(fluid, quantity.row, "decay"):
+            decay(engine.grid, quantity.current, rate, dt, offset)
+        if rate := rate_of(fluid, quantity.row, "fade"):
+            fade(engine.grid, quantity.current, rate, dt, offset)
+    driven = fluid.velocity_fade > 0
+    if driven:
+        for offset in velocity.begins():
+            fade(engine.grid, velocity.current, fluid.velocity_fade, dt, offset)
+    for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
+        if not source.active(engine.time):
+            continue
+        for name, rates in source.rates.items():
+            for offset, rate in zip(carried[name].begins(), rates, strict=True):
+                if rate:
+                    emitter.add(carried[name].current, rate, dt, engine.time, offset=offset)
+        if source.velocity is not None:
+            emitter.drive(velocity.current, source.velocity)
+            driven = True
+    engine.fill_scalars()
+    # Advection left all ghosts filled, but on faces that solids close what it carried there.
+    if driven or engine.solids:
+        engine.fill_velocity()
+
+
+def burn(engine: Engine, dt: float) -> None:
+    """Burn fuel, prescribe what expands, and let hot gas radiate."""
+    scene, carried = engine.scene, engine.state.carried
+    burns = scene.combustion.burn_rate > 0 and "fuel" in carried
+    if burns or scene.expands:
+        engine.light().begin()
+    engine.expansion = engine.flame.expansion if engine.flame and scene.expands else None
+    if burns:
+        assert engine.flame is not None
+        smoke = carried["smoke"].current if "smoke" in carried else None
+        engine.flame.burn(
+            carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
+        )
+    if engine.expansion is not None:
+        _blast(engine)
+    radiates = scene.fluid.radiation > 0 and "temperature" in carried
+    if radiates:
+        radiate(engine.grid, carried["temperature"].current, scene.fluid.radiation, dt)
+    if burns or radiates:
+        engine.fill_scalars()
+
+
+def _blast(engine: Engine) -> None:
+    """Add the blasts of sources to the divergence that burning prescribes."""
+    assert engine.flame is not None
+    for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
+        if source.blast and source.active(engine.time):
+            emitter.add(engine.flame.growth, source.blast, 1.0, engine.time)
+    engine.flame.finish()
+
+
+def confine(engine: Engine, dt: float) -> None:
+    """Vorticity confinement."""
+    length, velocity, scratch = engine.scene.fluid.confinement, engine.state.velocity, engine.state.scratch
+    if length:
+        room = (scratch.vector, velocity.next, scratch.first)
+        forces.add_confinement(engine.grid, engine.walls, velocity.current, length, dt, room)
+
+
+def buoy(engine: Engine, dt: float) -> None:
+    """What is carried lifts the fluid, or weighs it down."""
+    scene, velocity = engine.scene, engine.state.velocity.current
+    for column, sign in (("lift", -1.0), ("weight", 1.0)):
+        for quantity in engine.state.carried.values():
+            weight = sign * rate_of(scene.fluid, quantity.row, column)
+            if weight:
+                forces.add_buoyancy(engine.grid, velocity, quantity.current, scene.gravity, weight, dt)
+
+
+def accelerate(engine: Engine, dt: float) -> None:
+    """The scene's uniform body force."""
+    if engine.scene.fluid.body_force is not None:
+        forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.fluid.body_force, dt)
+
+
+FORCES = Table("force", (Force("confinement", confine), Force("buoyancy", buoy), Force("body force", accelerate)))
+"""The forces that a simulation begins with, in their order."""
+
+
+def force(engine: Engine, dt: float) -> None:
+    """Add all forces, one after the other."""
+    for each in list(engine.forces):
+        each.add(engine, dt)
+    engine.fill_velocity()
+
+
+def diffuse(engine: Engine, dt: float) -> Iterator[None]:
+    """Diffuse the velocity, and what it carries."""
+    if engine.scene.fluid.viscosity:
+        engine.diffusion_results += _diffuse_velocity(engine, dt)
+        yield
+    yield from _diffuse_scalars(engine, dt)
+
+
+def diffuse_alone(engine: Engine, dt: float) -> None:
+    """Diffuse the velocity as it is: on the collocated grid, where its projection follows."""
+    velocity, viscosity = engine.state.velocity.current, engine.scene.fluid.viscosity
+    engine.diffusion_results += engine.diffusion.diffuse_velocity(velocity, viscosity, dt)
+
+
+def carry(engine: Engine, dt: float) -> Iterator[None]:
+    """Diffuse and carry all but the velocity: on the collocated grid, along what the step has made of it."""
+    yield from _diffuse_scalars(engine, dt)
+    yield from _advect_scalars(engine, dt, engine.advection)
+
+
+def _diffuse_scalars(engine: Engine, dt: float) -> Iterator[None]:
+    fluid = engine.scene.fluid
+    rates = [(*each, rate_of(fluid, each[0].row, "diffusivity")) for each in engine.state.scalars()]
+    if not any(rate for *_, rate in rates):
+        return
+    diffusion = engine.diffusion
+    for quantity, offset, rate in rates:
+        result = diffusion.diffuse(quantity.current, rate, dt, SCALAR, offset, quantity.name)
+        if result:
+            engine.diffusion_results.append(result)
+            yield
+
+
+def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
+    """Diffuse without what the pressure is about to take off, as far as that is known.
+
+    Else a heavy fluid at rest, accelerated by gravity and not yet held by the pressure, would rub against its walls.
+    """
+    velocity, pressure = engine.state.velocity, engine.state.pressure
+    if engine.steps == 0:
+        velocity.next.copy_from(velocity.current)
+        _project_velocity(engine, velocity.next, dt)
+    scale = dt / (engine.scene.fluid.rho * engine.grid.dx)
+    engine.projection.subtract_gradient(velocity.current, pressure, scale)
+    engine.fill_velocity()
+    results = engine.diffusion.diffuse_velocity(velocity.current, engine.scene.fluid.viscosity, dt)
+    engine.projection.subtract_gradient(velocity.current, pressure, -scale)
+    engine.fill_velocity()
+    return results
+
+
+def project(engine: Engine, dt: float) -> None:
+    """Make the velocity free of divergence, but for what expands."""
+    engine.walls.slow_inflow(engine.state.velocity.current, dt)
+    engine.pressure_result = _project_velocity(engine, engine.state.velocity.current, dt)
+
+
+def _project_velocity(engine: Engine, velocity, dt: float) -> SolveResult:
+    solver = engine.scene.solver
+    if engine.grid.collocated:
+        # Two different pressures in each step: neither is a good guess of the other.
+        engine.state.pressure.fill(0.0)
+    return engine.projection.project(
+        velocity,
+        engine.state.pressure,
+        dt=dt,
+        rho=engine.scene.fluid.rho,
+        tolerance=solver.tolerance,
+        max_iterations=solver.max_iterations,
+        sweeps=solver.sweeps,
+        expansion=engine.expansion,
+    )
+
+
+STAGGERED = (
+    Stage("advect", advect),
+    Stage("sources", emit),
+    Stage("burn", burn),
+    Stage("forces", force),
+    Stage("diffuse", diffuse),
+    Stage("project", project),
+)
+
+COLLOCATED = (
+    Stage("sources", emit),
+    Stage("burn", burn),
+    Stage("forces", force),
+    Stage("diffuse", diffuse_alone),
+    Stage("project", project),
+    Stage("advect", advect_alone),
+    Stage("project again", project),
+    Stage("carry", carry),
+)
+
+
+def stages_of(engine: Engine) -> list[Stage]:
+    """The step of a flow: that of its grid, and before it the motion of solids where there are any."""
+    step = COLLOCATED if engine.grid.collocated else STAGGERED
+    return [Stage("solids", move), *step] if engine.solids else [*step]
