@@ -228,7 +228,6 @@ DOORS = (
 NO_DOORS = {
     "Grid.require.arrays", "Smoothed.update.key", "Tracers.draw.table", "add_confinement.scratch", "given.arrays",
     "render_sheets.background", "render_slab.background", "render_slice.table", "render_volume.background",
-    "surface_arguments.n", "surface_arguments.nothing",
 }  # fmt: skip
 """What is no array over the grid, or is tried by itself."""
 
@@ -238,9 +237,11 @@ def functions_of(module):
     for name, value in vars(module).items():
         if getattr(value, "__module__", None) != module.__name__ or name.startswith("_"):
             continue
+        if hasattr(value, "_is_taichi_function"):
+            continue
         if inspect.isclass(value):
             yield from (method for key, method in vars(value).items() if inspect.isfunction(method) and key[0] != "_")
-        elif inspect.isfunction(value) and not hasattr(value, "_is_taichi_function"):
+        elif inspect.isfunction(value):
             yield value
 
 

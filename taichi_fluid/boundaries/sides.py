@@ -62,7 +62,7 @@ class Kind:
 
     @property
     def pressure(self) -> float:
-        """What it adds to the matrix of the pressure; see ``Sides``."""
+        """What it adds to the matrix of the pressure; see ``BoundaryCoefficients``."""
         return float(self.is_open)
 
     def mirror(self, own: bool, dx: float) -> float:
@@ -79,7 +79,7 @@ class Kind:
         return (2.0 * self.slip_length - dx) / (2.0 * self.slip_length + dx)
 
     def diffusion(self, own: bool, dx: float, on_side: bool) -> float:
-        """What it adds to the matrix of the diffusion of a velocity component; see ``Sides``.
+        """What it adds to the matrix of the diffusion of a velocity component; see ``BoundaryCoefficients``.
 
         Args:
             own: Of the velocity across the side.

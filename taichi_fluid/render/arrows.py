@@ -3,14 +3,14 @@
 Every pixel belongs to one tile and no arrow is longer than its tile: a pixel has but one arrow to look at.
 """
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid, given
-from ..kernels import Array, float_vector, kernel_family
+from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box
-from .image import Image, write_pixel
-from .ranges import Plane
-from .slices import plane_window
-from .surfaces import depth_at
+from .image import Image, Screen
+from .ranges import Flow, Plane
+from .slices import Window, plane_window
+from .surfaces import Obstacle
 
 LONGEST = 0.92
 """Length of the longest arrow, in tiles."""
@@ -38,76 +38,94 @@ def _arrow_distance(along, beside, length, tile):
     return ti.min(on_shaft, ti.max(edge, neck - along))
 
 
-@ti.func
-def _arrow_pixel(
-    x, y, image: ti.template(), velocity: ti.template(), distance: ti.template(), n, dx, width, height, corner, across,
-    upward, tiles, extent, horizontal, vertical, outwards, inv_speed, has_solids: ti.template(), on: ti.template(),
-):  # fmt: skip
-    """Blend the arrow of a pixel's tile over it: ``tiles`` of them along the plane's ``extent`` in cells."""
-    q = corner + (ti.cast(x, ti.f32) + ti.f32(0.5)) * across + (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * upward
-    inside = inside_box(q, n)
-    if (q - inside).norm_sqr() < ti.f32(1e-6):
-        cells_per_pixel = ti.sqrt(across.norm_sqr())
-        # Place in the plane in cells, its tile, and the way from the tile's middle in pixels.
-        place = ti.Vector([q.dot(horizontal) - ti.f32(0.5), q.dot(vertical) - ti.f32(0.5)])
-        tile = extent / ti.cast(tiles, ti.f32)
-        middle = place
+@argument
+class Tiling:
+    """The plane that arrows lie on: how many tiles along its edges, these in cells, and three unit vectors."""
+
+    tiles: object
+    extent: object
+    horizontal: object
+    vertical: object
+    outwards: object
+
+    @ti.func
+    def along(self, vector):
+        """The part of a vector along the plane."""
+        return ti.Vector([vector.dot(self.horizontal), vector.dot(self.vertical)])
+
+    @ti.func
+    def to_middle(self, q, tile):
+        """The way in cells from a point to the middle of its tile of this size."""
+        place = self.along(q) - ti.f32(0.5)
+        way = place
         for d in ti.static(range(2)):
-            number = ti.min(ti.max(ti.cast(ti.floor(place[d] / tile[d]), ti.i32), 0), tiles[d] - 1)
-            middle[d] = (ti.cast(number, ti.f32) + ti.f32(0.5)) * tile[d]
-        offset = (place - middle) / cells_per_pixel
+            number = ti.min(ti.max(ti.cast(ti.floor(place[d] / tile[d]), ti.i32), 0), self.tiles[d] - 1)
+            way[d] = (ti.cast(number, ti.f32) + ti.f32(0.5)) * tile[d] - place[d]
+        return way
+
+
+@ti.func
+def _part_within(reach, distance):
+    """Part of a pixel that lies within ``reach``, less half a pixel, of what is at this distance in pixels."""
+    return ti.min(ti.max(ti.f32(reach) - distance, ti.f32(0.0)), ti.f32(1.0))
+
+
+@ti.func
+def _tint(lean):
+    """Towards the eye warm, away from it cool: ``lean`` is the part of the longest arrow that points there."""
+    towards, away = ti.min(ti.max(lean, ti.f32(0.0)), ti.f32(1.0)), ti.min(ti.max(-lean, ti.f32(0.0)), ti.f32(1.0))
+    cool = ti.Vector([ti.f32(0.65), ti.f32(0.2), ti.f32(0.0)])
+    warm = ti.Vector([ti.f32(0.0), ti.f32(0.4), ti.f32(0.75)])
+    return ti.f32(1.0) - towards * warm - away * cool
+
+
+@ti.func
+def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
+    """Blend the arrow of a pixel's tile over it; ``inv_speed`` is 1 over that of the longest arrow."""
+    q = window.point(x, y, screen)
+    inside = inside_box(q, flow.n)
+    if (q - inside).norm_sqr() < ti.f32(1e-6):
+        cells_per_pixel = window.cells_per_pixel()
+        tile = tiling.extent / ti.cast(tiling.tiles, ti.f32)
+        way = tiling.to_middle(q, tile)
         edge = ti.min(tile[0], tile[1]) / cells_per_pixel
-        p = inside_box(q + (middle[0] - place[0]) * horizontal + (middle[1] - place[1]) * vertical, n)
-        v = on.sample(velocity, p, n) * inv_speed
-        flow = ti.Vector([v.dot(horizontal), v.dot(vertical)])
-        speed = ti.sqrt(flow.norm_sqr())
+        p = inside_box(q + way[0] * tiling.horizontal + way[1] * tiling.vertical, flow.n)
+        v = flow.at(p) * inv_speed
+        along_plane = tiling.along(v)
+        speed = ti.sqrt(along_plane.norm_sqr())
         length = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
         # Below two pixels an arrow is a dot: it fades out.
         visible = ti.min(ti.max(length - ti.f32(1.0), ti.f32(0.0)), ti.f32(1.0))
-        if ti.static(has_solids):
-            if depth_at(distance, p, n, dx) < 0:
+        if ti.static(obstacle.there):
+            if obstacle.depth_at(p) < 0:
                 visible = ti.f32(0.0)
-            visible *= ti.min(
-                ti.max(ti.f32(0.5) + depth_at(distance, inside, n, dx) / cells_per_pixel, ti.f32(0.0)), ti.f32(1.0)
-            )
+            visible *= _part_within(0.5, -obstacle.depth_at(inside) / cells_per_pixel)
         if visible > 0:
-            direction = flow / speed
-            along = offset.dot(direction)
+            direction, offset = along_plane / speed, -way / cells_per_pixel
             beside = ti.abs(offset[0] * direction[1] - offset[1] * direction[0])
-            away = _arrow_distance(along, beside, length, edge)
-            ink = visible * ti.min(ti.max(ti.f32(0.5) - away, ti.f32(0.0)), ti.f32(1.0))
-            rim = visible * ti.min(ti.max(ti.f32(0.5 + OUTLINE) - away, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(0.8)
-            # Towards the eye warm, away from it cool.
-            lean = ti.min(ti.max(v.dot(outwards), ti.f32(-1.0)), ti.f32(1.0))
-            tint = ti.Vector([ti.f32(1.0), ti.f32(1.0), ti.f32(1.0)])
-            tint[0] -= ti.f32(0.65) * ti.max(-lean, ti.f32(0.0))
-            tint[1] -= ti.f32(0.4) * ti.max(lean, ti.f32(0.0)) + ti.f32(0.2) * ti.max(-lean, ti.f32(0.0))
-            tint[2] -= ti.f32(0.75) * ti.max(lean, ti.f32(0.0))
-            colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-            for channel in ti.static(range(3)):
-                before = image[3 * (y * width + x) + channel] * (ti.f32(1.0) - rim)
-                colour[channel] = before + ink * (tint[channel] - before)
-            write_pixel(image, y * width + x, colour)
+            away = _arrow_distance(offset.dot(direction), beside, length, edge)
+            ink = visible * _part_within(0.5, away)
+            rim = visible * _part_within(0.5 + OUTLINE, away) * ti.f32(0.8)
+            before = screen.colour(x, y) * (ti.f32(1.0) - rim)
+            screen.put(x, y, before + ink * (_tint(v.dot(tiling.outwards)) - before))
 
 
 @kernel_family
 def arrow_kernels(loops, has_solids, on):
-    IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
-    Pair, Count = ti.types.vector(2, ti.f32), ti.types.vector(2, ti.i32)
+    Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
+    Size, Pair = int_vector(2), float_vector(2)
 
     @ti.kernel
     def blend_arrows(
-        image: Array, velocity: Array, distance: Array, n: IntVector, dx: ti.f32, width: ti.i32, height: ti.i32,
-        corner: FloatVector, across: FloatVector, upward: FloatVector, tiles: Count, extent: Pair,
-        horizontal: FloatVector, vertical: FloatVector, outwards: FloatVector, inv_speed: ti.f32,
+        image: Array, size: Size, corner: Point, across: Point, upward: Point, tiles: Size, extent: Pair,
+        horizontal: Point, vertical: Point, outwards: Point, velocity: Array, inv_speed: ti.f32, distance: Array,
+        n: Index, dx: ti.f32,
     ):  # fmt: skip
-        each_pixel(
-            width, height, _arrow_pixel,
-            (image, velocity, distance, n, dx, width, height, corner, across, upward, tiles, extent, horizontal,
-             vertical, outwards, inv_speed, has_solids, on),
-        )  # fmt: skip
+        screen, window, flow = Screen(image, size), Window(corner, across, upward), Flow(velocity, n, on)
+        tiling, obstacle = Tiling(tiles, extent, horizontal, vertical, outwards), Obstacle(distance, n, dx, has_solids)
+        each_pixel(size[0], size[1], _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle))
 
-    return {"blend_arrows": blend_arrows, "Pair": Pair, "Count": Count}
+    return {"blend_arrows": blend_arrows}
 
 
 def arrow_tiles(extent: tuple[int, int], arrows: int) -> tuple[int, int]:
@@ -115,9 +133,7 @@ def arrow_tiles(extent: tuple[int, int], arrows: int) -> tuple[int, int]:
     return tuple(max(1, round(arrows * edge / max(extent))) for edge in extent)
 
 
-def render_arrows(
-    grid: Grid, velocity, image: Image, plane: Plane, arrows: int, speed: float, distance=None
-) -> None:  # fmt: skip
+def render_arrows(grid: Grid, velocity, image: Image, plane: Plane, arrows: int, speed: float, distance=None) -> None:
     """Draw arrows of the velocity along a plane over what ``image`` shows.
 
     Args:
@@ -140,9 +156,8 @@ def render_arrows(
     # To the right, upwards and to the eye make a right-handed triad on the plane of every axis but 0 and 1.
     towards = (-1.0 if plane.axis < 2 else 1.0) if grid.dim == 3 else 0.0
     outwards = vector(*(towards * (k == plane.axis) for k in range(grid.dim)))
-    kernels = arrow_kernels(grid.loops, distance is not None, grid.placement)
-    kernels.blend_arrows(
-        image.array, velocity, image.nothing[0] if distance is None else distance, grid.n, grid.dx, image.width,
-        image.height, *plane_window(grid, plane, image), kernels.Count(*arrow_tiles(extent, arrows)),
-        kernels.Pair(*extent), *unit, outwards, 1.0 / speed,
-    )  # fmt: skip
+    tiling = (int_vector(2)(*arrow_tiles(extent, arrows)), float_vector(2)(*extent), *unit, outwards)
+    solid = image.nothing[0] if distance is None else distance
+    arrow_kernels(grid.loops, distance is not None, grid.placement).blend_arrows(
+        *image.screen, *plane_window(grid, plane, image), *tiling, velocity, 1.0 / speed, solid, grid.n, grid.dx
+    )

@@ -1,65 +1,59 @@
 """Bricks of cells: which of them hold anything to see, so that rays jump over those that do not."""
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import Array, kernel_family, strides_of
+from ..kernels import Array, flat, kernel_family, strides_of
+from .surfaces import Obstacle
 
 EDGE = 4
 """Cells along the edge of a brick."""
 
 
 @ti.func
-def _write_occupied(
-    c, I, s, extinction: ti.template(), distance: ti.template(), occupied: ti.template(), fine_n,
-    least, has_solids: ti.template(),
-):  # fmt: skip
+def _write_occupied(c, I, s, occupied: ti.template(), extinction: ti.template(), least, obstacle):
     """1 if anything that interpolation inside the brick reads is there: also the layer of cells around it."""
-    fine_s = strides_of(fine_n)
-    low, high = I, I
-    cells = 1
-    for axis in ti.static(range(I.n)):
-        low[axis] = ti.static(EDGE) * (I[axis] - 1)
-        high[axis] = ti.min(low[axis] + ti.static(EDGE + 2), fine_n[axis] + 2)
-        cells *= high[axis] - low[axis]
-    found = ti.f32(0.0)
-    index = 0
-    while index < cells and found == 0:
-        rest = index
-        at = fine_s[0] * 0
-        for axis in ti.static(range(I.n - 1, -1, -1)):
-            width = high[axis] - low[axis]
-            at += (low[axis] + rest % width) * fine_s[axis]
-            rest = rest // width
-        if extinction[at] > least:
-            found = ti.f32(1.0)
-        if ti.static(has_solids):
-            if distance[at] < 0:
-                found = ti.f32(1.0)
-        index += 1
-    occupied[c] = found
+    n, cell_s = obstacle.n, strides_of(obstacle.n)
+    low = ti.i32(EDGE) * (I - 1)
+    high = ti.min(low + ti.i32(EDGE + 2), n + 2)
+    most, nearest = ti.f32(0.0), ti.f32(1.0)
+    for i in range(low[0], high[0]):
+        for j in range(low[1], high[1]):
+            row = i * cell_s[0] + j * cell_s[1]
+            for k in range(low[2], high[2]):
+                most = ti.max(most, extinction[row + k])
+                if ti.static(obstacle.there):
+                    nearest = ti.min(nearest, obstacle.distance[row + k])
+    occupied[c] = ti.cast(most > least or nearest < 0, ti.f32)
+
+
+@argument
+class Occupancy:
+    """Which bricks hold anything to see, and how many there are along each axis."""
+
+    occupied: object
+    n: object
+
+    @ti.func
+    def brick_at(self, q):
+        """Integer position of the brick that holds the point ``q`` of the cells' index space."""
+        brick = ti.cast((q - ti.f32(0.5)) * ti.f32(1.0 / EDGE), ti.i32) + 1
+        return ti.min(ti.max(brick, 1), self.n)
+
+    @ti.func
+    def empty(self, brick):
+        """Whether there is nothing to see in a brick."""
+        return self.occupied[flat(brick, strides_of(self.n))] == 0
 
 
 @ti.func
-def steps_to_leave(eye, ray, start, step, brick, k, brick_n):
-    """Number of the first step, after the ``k``-th, that lies outside a brick; step ``j`` lies at ``start + j step``."""
+def steps_to_leave(brick, place, ray, start, step):
+    """Number of the first step that lies outside a brick; step ``j`` lies at ``place + (start + j step) ray``."""
     leave = ti.f32(1e9)
-    for axis in ti.static(range(eye.n)):
-        slope = ray[axis]
-        if ti.abs(slope) > ti.f32(1e-8):
-            side = brick[axis] - 1
-            if slope > 0:
-                side = brick[axis]
-            leave = ti.min(leave, (ti.f32(0.5) + ti.cast(ti.static(EDGE) * side, ti.f32) - eye[axis]) / slope)
-    return ti.max(ti.cast(ti.ceil((leave - start) / step), ti.i32), k + 1)
-
-
-@ti.func
-def brick_at(q, brick_n):
-    """Integer position of the brick that holds the point ``q`` of the cells' index space."""
-    brick = ti.cast((q - ti.f32(0.5)) * ti.f32(1.0 / EDGE), ti.i32) + 1
-    for axis in ti.static(range(q.n)):
-        brick[axis] = ti.min(ti.max(brick[axis], 1), brick_n[axis])
-    return brick
+    for axis in ti.static(range(place.n)):
+        side = ti.i32(EDGE) * (brick[axis] - ti.select(ray[axis] > 0, 0, 1))
+        there = (ti.f32(0.5) + ti.cast(side, ti.f32) - place[axis]) / ray[axis]
+        leave = ti.select(ti.abs(ray[axis]) > ti.f32(1e-8), ti.min(leave, there), leave)
+    return ti.cast(ti.ceil((leave - start) / step), ti.i32)
 
 
 @kernel_family
@@ -70,7 +64,8 @@ def brick_kernels(loops, has_solids):
     def compute_occupied(
         extinction: Array, distance: Array, occupied: Array, n: IntVector, fine_n: IntVector, least: ti.f32
     ):
-        each_cell(n, _write_occupied, (extinction, distance, occupied, fine_n, least, has_solids))
+        obstacle = Obstacle(distance, fine_n, ti.f32(1.0), has_solids)
+        each_cell(n, _write_occupied, (occupied, extinction, least, obstacle))
 
     return {"compute_occupied": compute_occupied}
 

@@ -6,8 +6,41 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._ti import argument, ti
 from ..grid import Grid
+from ..kernels import float_vector
 from ..scene import Camera
+
+
+@argument
+class Eye:
+    """Where the rays of a picture begin and lead, as a ``View`` has it, in the index space of a grid's cells."""
+
+    place: object
+    forward: object
+    right: object
+    up: object
+
+    @ti.func
+    def ray(self, x, y, size):
+        """Direction of a pixel's ray, and how high the pixel stands: from -1 at the lower edge to 1."""
+        across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(size[0], ti.f32)) - ti.f32(1.0)
+        upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(size[1], ti.f32))
+        ray = self.forward + across * self.right + upward * self.up
+        return ray * (ti.f32(1.0) / ti.sqrt(ray.norm_sqr())), upward
+
+
+@ti.func
+def box_span(start, ray, n):
+    """Where a ray enters and leaves the box, in cells along it."""
+    enter, leave = ti.f32(0.0), ti.f32(1e9)
+    for axis in ti.static(range(3)):
+        slope = ti.select(ti.abs(ray[axis]) < ti.f32(1e-8), ti.f32(1e-8), ray[axis])
+        near = (ti.f32(0.5) - start[axis]) / slope
+        far = (ti.cast(n[axis], ti.f32) + ti.f32(0.5) - start[axis]) / slope
+        enter = ti.max(enter, ti.min(near, far))
+        leave = ti.min(leave, ti.max(near, far))
+    return enter, leave
 
 
 class View(NamedTuple):
@@ -18,9 +51,10 @@ class View(NamedTuple):
     right: np.ndarray
     up: np.ndarray
 
-    def eye_in_cells(self, grid: Grid) -> list[float]:
-        """The eye in the index space of a grid's cells, in which the rays march."""
-        return [(x - low) / grid.dx + 0.5 for x, low in zip(self.eye, grid.origin, strict=True)]
+    def in_cells(self, grid: Grid) -> tuple:
+        """As the kernels take it: the members of an ``Eye``."""
+        place = [(x - low) / grid.dx + 0.5 for x, low in zip(self.eye, grid.origin, strict=True)]
+        return tuple(float_vector(3)(*vector) for vector in (place, self.forward, self.right, self.up))
 
 
 def orbit_view(camera: Camera, size: Sequence[float], aspect: float) -> View:

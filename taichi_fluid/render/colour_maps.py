@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from .._ti import ti
+from .._ti import argument, ti
 
 KNOTS = {
     "viridis": (
@@ -52,23 +52,45 @@ def table(name: str) -> np.ndarray:
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-@ti.func
-def mapped_colour(table: ti.template(), value):
-    """Colour of ``value``, from 0 to 1 and clamped to that, in a ``table`` on the device."""
-    return table_colour(table, ti.min(ti.max(value, ti.f32(0.0)), ti.f32(1.0)) * ti.f32(ENTRIES - 1.0), ENTRIES)
+@argument
+class Ramp:
+    """Colours on the device: red, green and blue of so many ``entries`` in turn."""
+
+    values: object
+    entries: int
+
+    @ti.func
+    def at(self, place):
+        """Colour at a ``place``, counted in entries and clamped to them; linear in between."""
+        at = ti.min(ti.max(place, ti.f32(0.0)), ti.f32(ti.static(self.entries - 1.0)))
+        entry = ti.min(ti.cast(at, ti.i32), ti.static(self.entries - 2))
+        fraction = at - ti.cast(entry, ti.f32)
+        colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        for channel in ti.static(range(3)):
+            first, second = self.values[3 * entry + channel], self.values[3 * entry + 3 + channel]
+            colour[channel] = first + fraction * (second - first)
+        return colour
 
 
-@ti.func
-def table_colour(table: ti.template(), place, entries: ti.template()):
-    """Colour at a ``place``, counted in entries and clamped to them, of a ``table`` on the device."""
-    at = ti.min(ti.max(place, ti.f32(0.0)), ti.f32(ti.static(entries - 1.0)))
-    entry = ti.min(ti.cast(at, ti.i32), ti.static(entries - 2))
-    fraction = at - ti.cast(entry, ti.f32)
-    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    for channel in ti.static(range(3)):
-        first, second = table[3 * entry + channel], table[3 * entry + 3 + channel]
-        colour[channel] = first + fraction * (second - first)
-    return colour
+@argument
+class Scale:
+    """A colour map on the device, the value at its lower end, and 1 over what it spans."""
+
+    table: object
+    low: object
+    inv_range: object
+
+    @ti.func
+    def colour(self, value):
+        """Colour of a value, clamped to the ends."""
+        part = ti.min(ti.max((value - self.low) * self.inv_range, ti.f32(0.0)), ti.f32(1.0))
+        return Ramp(self.table, ENTRIES).at(part * ti.f32(ENTRIES - 1.0))
+
+
+def scale_arguments(table, limits: tuple[float, float]) -> tuple:
+    """As the kernels take them, the members of a ``Scale`` between two values."""
+    span = limits[1] - limits[0]
+    return table, limits[0], 1.0 / span if span else 0.0
 
 
 class Tables:

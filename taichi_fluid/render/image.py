@@ -4,40 +4,72 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._ti import ti
+from .._ti import argument, ti
+from ..kernels import float_vector, int_vector, memory_of
 
 FILMIC = (2.51, 0.03, 2.43, 0.59, 0.14)
 """Of Narkowicz (2015): x (a x + b) / (x (c x + d) + e)."""
 GAMMA = 2.2
 
 
-@ti.func
-def background_at(height_fraction, top, bottom):
-    """Vertical gradient; 0 is the lower edge of the image."""
-    return bottom + height_fraction * (top - bottom)
+@argument
+class Screen:
+    """The picture that a kernel fills.
+
+    Attributes:
+        image: Red, green and blue of each pixel in turn, row after row from the top.
+        size: Width and height in pixels.
+    """
+
+    image: object
+    size: object
+
+    @ti.func
+    def height_of(self, y):
+        """Height of the middle of a pixel over the lower edge, in pixels."""
+        return ti.cast(self.size[1] - y, ti.f32) - ti.f32(0.5)
+
+    @ti.func
+    def colour(self, x, y):
+        """What a pixel shows."""
+        first = 3 * (y * self.size[0] + x)
+        return ti.Vector([self.image[first], self.image[first + 1], self.image[first + 2]])
+
+    @ti.func
+    def put(self, x, y, colour):
+        """Store a colour; y = 0 is the top row."""
+        first = 3 * (y * self.size[0] + x)
+        for channel in ti.static(range(3)):
+            self.image[first + channel] = colour[channel]
 
 
-@ti.func
-def tone_map(colour, exposure):
-    """Light to screen: a filmic curve (Narkowicz 2015), then the display's gamma."""
-    x = ti.max(colour * exposure, ti.f32(0.0))
-    above = x * (ti.f32(FILMIC[0]) * x + ti.f32(FILMIC[1]))
-    below = x * (ti.f32(FILMIC[2]) * x + ti.f32(FILMIC[3])) + ti.f32(FILMIC[4])
-    return ti.min(above / below, ti.f32(1.0)) ** ti.f32(1.0 / GAMMA)
+@argument
+class Backdrop:
+    """What is behind everything, and how light is shown: colours of the upper and the lower edge, and the exposure."""
+
+    top: object
+    bottom: object
+    exposure: object
+
+    @ti.func
+    def at(self, height_fraction):
+        """Vertical gradient; 0 is the lower edge of the image."""
+        return self.bottom + height_fraction * (self.top - self.bottom)
+
+    @ti.func
+    def shown(self, light):
+        """Light to screen: a filmic curve (Narkowicz 2015), then the display's gamma."""
+        x = ti.max(light * self.exposure, ti.f32(0.0))
+        above = x * (ti.f32(FILMIC[0]) * x + ti.f32(FILMIC[1]))
+        below = x * (ti.f32(FILMIC[2]) * x + ti.f32(FILMIC[3])) + ti.f32(FILMIC[4])
+        return ti.min(above / below, ti.f32(1.0)) ** ti.f32(1.0 / GAMMA)
 
 
 def shown_colour(light: Sequence[float], exposure: float) -> tuple[float, ...]:
-    """What ``tone_map`` makes of light, for what is drawn beside the picture."""
+    """What ``Backdrop.shown`` makes of light, for what is drawn beside the picture."""
     x = np.asarray(light, dtype=np.float64) * exposure
     a, b, c, d, e = FILMIC
     return tuple(np.minimum(x * (a * x + b) / (x * (c * x + d) + e), 1.0) ** (1.0 / GAMMA))
-
-
-@ti.func
-def write_pixel(image: ti.template(), pixel, colour):
-    """Store a colour at the ``pixel``-th place of an image."""
-    for channel in ti.static(range(3)):
-        image[3 * pixel + channel] = colour[channel]
 
 
 class Image:
@@ -60,9 +92,16 @@ class Image:
             ti.sync()  # an array in use is never freed on Vulkan
             self.array = ti.ndarray(ti.f32, 3 * width * height)
 
+    @property
+    def screen(self) -> tuple:
+        """As the kernels take it: the members of a ``Screen``."""
+        return self.array, int_vector(2)(self.width, self.height)
+
     def to_numpy(self) -> np.ndarray:
         """As ``(height, width, 3)`` bytes."""
-        values = self.array.to_numpy()[: 3 * self.width * self.height].reshape(self.height, self.width, 3)
+        memory = memory_of(self.array)
+        values = self.array.to_numpy() if memory is None else memory
+        values = values[: 3 * self.width * self.height].reshape(self.height, self.width, 3)
         return (np.clip(values, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
 
 
@@ -70,6 +109,12 @@ def _checked(width: int, height: int) -> tuple[int, int]:
     if width < 1 or height < 1:
         raise ValueError(f"a picture has at least one pixel each way; this would have {width} x {height}")
     return int(width), int(height)
+
+
+def backdrop_arguments(background: Sequence[Sequence[float]], exposure: float) -> tuple:
+    """As the kernels take it, the members of a ``Backdrop``: colours of the upper and the lower edge, brightness."""
+    colour = float_vector(3)
+    return colour(*background[0]), colour(*background[1]), exposure
 
 
 def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:

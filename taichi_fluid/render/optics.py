@@ -10,14 +10,15 @@ none is the background shows.
 
 from collections.abc import Sequence
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid, given
 from ..kernels import Array, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
 from .bricks import Bricks
-from .colour_maps import table_colour, upload
+from .colour_maps import Ramp, upload
+from .surfaces import Lamp, Obstacle
 
 RAY_STEP = 0.7
 """Step of a ray in cells."""
@@ -31,142 +32,151 @@ FLAT = 0.75
 """Brightness of what is shown without light and shade."""
 
 
-@ti.func
-def _opacity_at(c, cells, smoke: ti.template(), dye: ti.template(), has_smoke: ti.template(), has_dye: ti.template()):
-    """Smoke plus the strongest of the three dyes."""
-    amount = ti.f32(0.0)
-    if ti.static(has_smoke):
-        amount += ti.max(smoke[c], ti.f32(0.0))
-    if ti.static(has_dye):
-        strongest = ti.max(dye[c], dye[c + cells], dye[c + 2 * cells])
-        amount += ti.max(strongest, ti.f32(0.0))
-    return amount
+@argument
+class Matter:
+    """What is in the cells: smoke, dye in three components and hot gas, of which any may be absent.
+
+    Attributes:
+        smoke, dye, temperature: The arrays.
+        emission: Table of the light of black bodies.
+        strength, incandescence: Opacity of smoke and dye, and of gas that glows in full, 1/m.
+        has_smoke, has_dye, glows: What there is; the rest is not read.
+    """
+
+    smoke: object
+    dye: object
+    temperature: object
+    emission: object
+    strength: object
+    incandescence: object
+    has_smoke: bool
+    has_dye: bool
+    glows: bool
+
+    @ti.func
+    def amount_at(self, c, cells):
+        """Smoke plus the strongest of the three dyes."""
+        amount = ti.f32(0.0)
+        if ti.static(self.has_smoke):
+            amount += ti.max(self.smoke[c], ti.f32(0.0))
+        if ti.static(self.has_dye):
+            amount += ti.max(self.dye[c], self.dye[c + cells], self.dye[c + 2 * cells], ti.f32(0.0))
+        return amount
+
+    @ti.func
+    def glowing_at(self, c):
+        """How far a cell glows, from 0 to 1; smooth, as what is seen has no edges."""
+        x = (self.temperature[c] + ti.f32(blackbody.AMBIENT - DULL)) * ti.f32(1.0 / (BRIGHT - DULL))
+        x = ti.min(ti.max(x, ti.f32(0.0)), ti.f32(1.0))
+        return x * x * (ti.f32(3.0) - ti.f32(2.0) * x)
+
+    @ti.func
+    def opacity_at(self, c, cells):
+        """All that a cell blocks, 1/m."""
+        opacity = self.strength * self.amount_at(c, cells)
+        if ti.static(self.glows):
+            opacity += self.incandescence * self.glowing_at(c)
+        return opacity
+
+    @ti.func
+    def colour_at(self, c, cells, albedo):
+        """Colour of smoke and dye in white light; ``albedo`` is that of smoke."""
+        colour = albedo
+        if ti.static(self.has_dye):
+            amount = ti.max(self.amount_at(c, cells), ti.f32(1e-6))
+            mixed = ti.Vector([self.dye[c], self.dye[c + cells], self.dye[c + 2 * cells]])
+            if ti.static(self.has_smoke):
+                mixed += albedo * self.smoke[c]
+            colour = ti.min(ti.max(mixed / amount, ti.f32(0.0)), ti.f32(1.0))
+        return colour
+
+    @ti.func
+    def with_glow(self, c, cells, lit):
+        """The light that a cell sends out, if its smoke sends ``lit``: that and glowing gas share it by opacity."""
+        light = lit
+        if ti.static(self.glows):
+            span = ti.static((blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1))
+            hot = self.incandescence * self.glowing_at(c)
+            share = hot / ti.max(hot + self.strength * self.amount_at(c, cells), ti.f32(1e-6))
+            kelvin = self.temperature[c] + ti.f32(blackbody.AMBIENT - blackbody.COLDEST)
+            light += share * (Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.f32(1.0 / span)) - lit)
+        return light
 
 
 @ti.func
-def _glowing_at(c, temperature: ti.template()):
-    """How far a cell glows, from 0 to 1; smooth, as what is seen has no edges."""
-    x = (temperature[c] + ti.f32(blackbody.AMBIENT - DULL)) * ti.f32(1.0 / (BRIGHT - DULL))
-    x = ti.min(ti.max(x, ti.f32(0.0)), ti.f32(1.0))
-    return x * x * (ti.f32(3.0) - ti.f32(2.0) * x)
+def _write_extinction(c, I, s, extinction: ti.template(), n, matter):
+    extinction[c] = matter.opacity_at(c, cells_of(s, n))
 
 
 @ti.func
-def _emission_at(c, temperature: ti.template(), emission: ti.template()):
-    """Red, green and blue that a black body of a cell's temperature sends out."""
-    span = ti.static((blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1))
-    at = (temperature[c] + ti.f32(blackbody.AMBIENT - blackbody.COLDEST)) * ti.f32(1.0 / span)
-    return table_colour(emission, at, blackbody.ENTRIES)
-
-
-@ti.func
-def _write_extinction(
-    c, I, s, smoke: ti.template(), dye: ti.template(), temperature: ti.template(), extinction: ti.template(), n,
-    strength, incandescence, has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
-):  # fmt: skip
-    opacity = strength * _opacity_at(c, cells_of(s, n), smoke, dye, has_smoke, has_dye)
-    if ti.static(glows):
-        opacity += incandescence * _glowing_at(c, temperature)
-    extinction[c] = opacity
-
-
-@ti.func
-def _write_light(
-    c, I, s, extinction: ti.template(), distance: ti.template(), light: ti.template(), fine_n, direction, dx,
-    has_solids: ti.template(),
-):  # fmt: skip
+def _write_light(c, I, s, light: ti.template(), extinction: ti.template(), direction, obstacle):
     """How much of the light arrives at a cell of the half-resolution grid, marching towards it.
 
     A solid on the way takes the direct light; the weaker term stays, as light finds its way around.
     """
-    blocked = ti.f32(1.0)
-    p = inside_box(ti.cast(I, ti.f32) * ti.f32(2.0) - ti.f32(0.5), fine_n)
-    step = direction * ti.f32(LIGHT_STEP)
-    depth = ti.f32(0.0)
-    p += ti.f32(0.5) * step
-    marching = 1
-    while marching == 1:
-        if (p - inside_box(p, fine_n)).norm_sqr() > 0 or depth > ti.f32(9.0):
-            marching = 0
-        else:
-            depth += sample(extinction, 0, p, fine_n) * ti.f32(LIGHT_STEP) * dx
-            if ti.static(has_solids):
-                # Soft edges: a ray that passes half a cell beside a surface is blocked by half.
-                blocked = ti.min(blocked, ti.max(sample(distance, 0, p + ti.f32(0.5), fine_n) / dx, ti.f32(0.0)))
-            p += step
+    n, step = obstacle.n, direction * ti.f32(LIGHT_STEP)
+    blocked, depth = ti.f32(1.0), ti.f32(0.0)
+    p = inside_box(ti.cast(I, ti.f32) * ti.f32(2.0) - ti.f32(0.5), n) + ti.f32(0.5) * step
+    while (p - inside_box(p, n)).norm_sqr() == 0 and depth <= ti.f32(9.0):
+        depth += sample(extinction, 0, p, n) * ti.f32(LIGHT_STEP) * obstacle.dx
+        if ti.static(obstacle.there):
+            # Soft edges: a ray that passes half a cell beside a surface is blocked by half.
+            blocked = ti.min(blocked, ti.max(obstacle.depth_at(p), ti.f32(0.0)))
+        p += step
     # A second, weaker and farther-reaching term stands for light that was scattered more than once.
     light[c] = ti.f32(0.85) * blocked * ti.exp(-depth) + ti.f32(0.15) * ti.exp(ti.f32(-0.3) * depth)
 
 
 @ti.func
-def _write_glow(
-    c, I, s, smoke: ti.template(), dye: ti.template(), temperature: ti.template(), emission: ti.template(),
-    light: ti.template(), glow: ti.template(), n, light_n, albedo, sun, ambient, strength, incandescence,
-    has_smoke: ti.template(), has_dye: ti.template(), glows: ti.template(),
-):  # fmt: skip
+def _write_glow(c, I, s, glow: ti.template(), n, matter, albedo, lamp):
     cells = cells_of(s, n)
-    colour = albedo
-    if ti.static(has_dye):
-        amount = ti.max(_opacity_at(c, cells, smoke, dye, has_smoke, has_dye), ti.f32(1e-6))
-        mixed = ti.Vector([dye[c], dye[c + cells], dye[c + 2 * cells]])
-        if ti.static(has_smoke):
-            mixed += albedo * smoke[c]
-        colour = ti.min(ti.max(mixed / amount, ti.f32(0.0)), ti.f32(1.0))
-    arriving = sample(light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), light_n), light_n)
+    arriving = sample(lamp.light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), lamp.n), lamp.n)
+    lit = matter.colour_at(c, cells, albedo) * (lamp.sun * arriving + lamp.ambient)
+    sent = matter.with_glow(c, cells, lit)
     for channel in ti.static(range(3)):
-        glow[3 * c + channel] = colour[channel] * (sun[channel] * arriving + ambient[channel])
-    if ti.static(glows):
-        # Lit smoke and glowing gas share the cell as they share its opacity.
-        hot = incandescence * _glowing_at(c, temperature)
-        cold = strength * _opacity_at(c, cells, smoke, dye, has_smoke, has_dye)
-        share = hot / ti.max(hot + cold, ti.f32(1e-6))
-        sent = _emission_at(c, temperature, emission)
-        for channel in ti.static(range(3)):
-            lit = glow[3 * c + channel]
-            glow[3 * c + channel] = lit + share * (sent[channel] - lit)
+        glow[3 * c + channel] = sent[channel]
 
 
 @kernel_family
 def light_kernels(loops, has_solids):
-    IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+    Index, Point, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
 
     @ti.kernel
     def compute_light(
-        extinction: Array, distance: Array, light: Array, n: IntVector, fine_n: IntVector, direction: FloatVector,
-        dx: ti.f32,
-    ):  # fmt: skip
-        each_cell_in(
-            n * 0, n + 2, n, _write_light, (extinction, distance, light, fine_n, direction, dx, has_solids)
-        )  # fmt: skip
+        extinction: Array, distance: Array, light: Array, n: Index, fine_n: Index, direction: Point, dx: ti.f32
+    ):
+        obstacle = Obstacle(distance, fine_n, dx, has_solids)
+        each_cell_in(n * 0, n + 2, n, _write_light, (light, extinction, direction, obstacle))
 
     return {"compute_light": compute_light}
 
 
 @kernel_family
 def optics_kernels(loops, has_smoke, has_dye, glows):
-    IntVector, each_cell_in = loops.IntVector, loops.each_cell_in
-    Colour = float_vector(3)
+    Index, Colour, each_cell_in = loops.IntVector, float_vector(3), loops.each_cell_in
+    there = (has_smoke, has_dye, glows)
 
     @ti.kernel
     def compute_extinction(
-        smoke: Array, dye: Array, temperature: Array, extinction: Array, n: IntVector, strength: ti.f32,
+        smoke: Array,
+        dye: Array,
+        temperature: Array,
+        strength: ti.f32,
         incandescence: ti.f32,
-    ):  # fmt: skip
-        each_cell_in(
-            n * 0, n + 2, n, _write_extinction,
-            (smoke, dye, temperature, extinction, n, strength, incandescence, has_smoke, has_dye, glows),
-        )  # fmt: skip
+        extinction: Array,
+        n: Index,
+    ):
+        matter = Matter(smoke, dye, temperature, None, strength, incandescence, *there)
+        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, n, matter))
 
     @ti.kernel
     def compute_glow(
-        smoke: Array, dye: Array, temperature: Array, emission: Array, light: Array, glow: Array, n: IntVector,
-        light_n: IntVector, albedo: Colour, sun: Colour, ambient: Colour, strength: ti.f32, incandescence: ti.f32,
+        smoke: Array, dye: Array, temperature: Array, emission: Array, strength: ti.f32, incandescence: ti.f32,
+        albedo: Colour, light: Array, light_n: Index, sun: Colour, ambient: Colour, glow: Array, n: Index,
     ):  # fmt: skip
-        each_cell_in(
-            n * 0, n + 2, n, _write_glow,
-            (smoke, dye, temperature, emission, light, glow, n, light_n, albedo, sun, ambient, strength,
-             incandescence, has_smoke, has_dye, glows),
-        )  # fmt: skip
+        matter = Matter(smoke, dye, temperature, emission, strength, incandescence, *there)
+        lamp = Lamp(light, light_n, sun, ambient, None)
+        each_cell_in(n * 0, n + 2, n, _write_glow, (glow, n, matter, albedo, lamp))
 
     return {"compute_extinction": compute_extinction, "compute_glow": compute_glow}
 
@@ -220,7 +230,8 @@ class Optics:
             self._emission = upload(blackbody.glow_table())
         emission = self._emission if glows else self._nothing[3]
         n, light_n = self.grid.n, self.light_grid.n
-        kernels.compute_extinction(smoke, dye, temperature, self.extinction, n, strength, incandescence)
+        matter = (strength, incandescence)
+        kernels.compute_extinction(smoke, dye, temperature, *matter, self.extinction, n)
         if self.grid.dim == 3:  # no ray reads them in 2D
             self.bricks.update(self.extinction, LEAST_DEPTH / (RAY_STEP * self.grid.dx), distance)
         if not flat or distance is not None:
@@ -233,7 +244,5 @@ class Optics:
         strong = 0.0 if flat else brightness * look.light_strength
         sun = colour(*(strong * channel for channel in look.light))
         ambient = colour(*(brightness * channel for channel in ((FLAT, FLAT, FLAT) if flat else look.ambient)))
-        kernels.compute_glow(
-            smoke, dye, temperature, emission, self.light, self.glow, n, light_n, colour(*look.albedo), sun, ambient,
-            strength, incandescence,
-        )  # fmt: skip
+        lamp = (colour(*look.albedo), self.light, light_n, sun, ambient)
+        kernels.compute_glow(smoke, dye, temperature, emission, *matter, *lamp, self.glow, n)

@@ -5,32 +5,30 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from .._ti import ti
-from ..kernels import Array, kernel_family, loop_shape
+from ..kernels import Array, int_vector, kernel_family, loop_shape
 from . import font
-from .image import Image
+from .image import Image, Screen
 
 _PAPER, _INK = 0.04, (0.96, 0.96, 0.96)
 _PAPER_OPACITY = 0.6
 
 
 @ti.func
-def _blend_pixel(x, y, image: ti.template(), panel: ti.template(), panel_width, left, top, width):
-    pixel = (top + y) * width + left + x
+def _blend_pixel(x, y, screen, panel: ti.template(), panel_width, corner):
+    """Red, green, blue and opacity of a pixel of the panel, whose upper left ``corner`` is this pixel of the screen."""
     at = 4 * (y * panel_width + x)
-    for channel in ti.static(range(3)):
-        before = image[3 * pixel + channel]
-        image[3 * pixel + channel] = before + panel[at + 3] * (panel[at + channel] - before)
+    before = screen.colour(corner[0] + x, corner[1] + y)
+    painted = ti.Vector([panel[at], panel[at + 1], panel[at + 2]])
+    screen.put(corner[0] + x, corner[1] + y, before + panel[at + 3] * (painted - before))
 
 
 @kernel_family
 def overlay_kernels(loops):
-    each_pixel = loops.each_pixel
+    Size, each_pixel = int_vector(2), loops.each_pixel
 
     @ti.kernel
-    def blend_panel(
-        image: Array, panel: Array, panel_width: ti.i32, panel_height: ti.i32, left: ti.i32, top: ti.i32, width: ti.i32
-    ):
-        each_pixel(panel_width, panel_height, _blend_pixel, (image, panel, panel_width, left, top, width))
+    def blend_panel(image: Array, size: Size, panel: Array, panel_size: Size, corner: Size):
+        each_pixel(panel_size[0], panel_size[1], _blend_pixel, (Screen(image, size), panel, panel_size[0], corner))
 
     return {"blend_panel": blend_panel}
 
@@ -40,7 +38,7 @@ class Overlay:
 
     def __init__(self):
         self._panel = self._shown = None
-        self._width = self._height = 0
+        self._size = (0, 0)
 
     def draw(self, image: Image, left: int, top: int, shown: Hashable, paint: Callable[[], np.ndarray]) -> None:
         """Blend the panel over the image.
@@ -55,11 +53,11 @@ class Overlay:
         if shown != self._shown:
             self._upload(paint())
             self._shown = shown
-        kernels = overlay_kernels(loop_shape(2))
-        kernels.blend_panel(image.array, self._panel, self._width, self._height, left, top, image.width)
+        pair = int_vector(2)
+        overlay_kernels(loop_shape(2)).blend_panel(*image.screen, self._panel, pair(*self._size), pair(left, top))
 
     def _upload(self, panel: np.ndarray) -> None:
-        self._height, self._width, _ = panel.shape
+        self._size = (panel.shape[1], panel.shape[0])
         if self._panel is None or self._panel.shape[0] < panel.size:
             ti.sync()  # an array in use is never freed on Vulkan
             self._panel = ti.ndarray(ti.f32, 2 * panel.size)

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, kernel_family, largest, loop_shape
+from ..kernels import PARTIALS, Array, float_vector, int_vector, kernel_family, largest, loop_shape
 from ..simulation.diagnostics import is_finite
 
 SHRINK = 0.2
@@ -37,82 +37,107 @@ def plane_of(grid: Grid, axis: int, position: float) -> Plane:
     return Plane(axis, 0.5 + position * grid.shape[axis], *AXES[axis])
 
 
+@argument
+class Flow:
+    """A velocity in m/s, the shape of its grid, and the placement of its components."""
+
+    velocity: object
+    n: object
+    on: object
+
+    @ti.func
+    def at(self, q):
+        """The velocity at the point ``q`` of the index space of cells."""
+        return self.on.sample(self.velocity, q, self.n)
+
+    @ti.func
+    def at_centre(self, c):
+        """The velocity at the centre of a cell."""
+        return self.on.at_centre(self.velocity, c, self.n)
+
+
+@argument
+class Layer:
+    """A layer of cells: its lowest one, and the ways to the next to the right, up and in the layer above.
+
+    ``fluid`` is 0 in cells inside solids, which do not count, if there are any.
+    """
+
+    fluid: object
+    base: object
+    ways: object
+    has_solids: bool
+
+    @ti.func
+    def cell(self, I):
+        """The cell at a place in the layer."""
+        return self.base + I[0] * self.ways[0] + I[1] * self.ways[1]
+
+    @ti.func
+    def counts(self, cell, value):
+        """Whether a value is that of fluid, and finite."""
+        if ti.static(self.has_solids):
+            return is_finite(value) and self.fluid[cell] != 0
+        else:
+            return is_finite(value)
+
+
 @ti.func
-def _extreme_at(
-    c, I, s, a: ti.template(), fluid: ti.template(), base, right, upward, above, sign, has_solids: ti.template()
-):
-    """``sign`` times the value, the larger one of two neighbouring layers; cells inside solids do not count."""
+def _extreme_at(c, I, s, layer, a: ti.template(), sign):
+    """``sign`` times the value, the larger one of two neighbouring layers."""
     result = ti.f32(_NONE)
-    for layer in ti.static(range(2)):
-        cell = base + I[0] * right + I[1] * upward + ti.static(layer) * above
-        value = sign * a[cell]
-        if ti.static(has_solids):
-            if fluid[cell] == 0:
-                value = ti.f32(_NONE)
-        if is_finite(value):
-            result = ti.max(result, value)
+    for k in ti.static(range(2)):
+        cell = layer.cell(I) + ti.static(k) * layer.ways[2]
+        if layer.counts(cell, a[cell]):
+            result = ti.max(result, sign * a[cell])
     return result
 
 
 @ti.func
-def _fastest_at(
-    c,
-    I,
-    s,
-    u: ti.template(),
-    fluid: ti.template(),
-    base,
-    right,
-    upward,
-    above,
-    n,
-    weights,
-    has_solids: ti.template(),
-    on: ti.template(),
-):
+def _fastest_at(c, I, s, layer, flow, weights):
     """Square of the speed at the centre of a cell, each component times its weight."""
-    cell = base + I[0] * right + I[1] * upward
-    v = on.at_centre(u, cell, n) * weights
-    value = v.norm_sqr()
-    if ti.static(has_solids):
-        if fluid[cell] == 0:
-            value = ti.f32(0.0)
-    if not is_finite(value):
-        value = ti.f32(0.0)
-    return value
+    cell = layer.cell(I)
+    value = (flow.at_centre(cell) * weights).norm_sqr()
+    return ti.select(layer.counts(cell, value), value, ti.f32(0.0))
 
 
 @kernel_family
 def range_kernels(loops, has_solids, dim, on):
     """Reductions over a plane: the loops are those of a 2D grid, the array is that of a grid of ``dim`` axes."""
-    reduce_to, PlaneShape = loops.reduce_to, loops.IntVector
-    Shape, Weights = ti.types.vector(dim, ti.i32), ti.types.vector(dim, ti.f32)
+    reduce_to, Size, Ways = loops.reduce_to, int_vector(2), int_vector(3)
+    Index, Point = int_vector(dim), float_vector(dim)
 
     @ti.kernel
-    def extremes(
-        a: Array, fluid: Array, n: PlaneShape, base: ti.i32, right: ti.i32, upward: ti.i32, above: ti.i32,
-        partials: Array, out: Array,
-    ):  # fmt: skip
-        reduce_to(
-            out, 0, n, partials, ti.f32(_NONE), largest, _extreme_at,
-            (a, fluid, base, right, upward, above, ti.f32(1.0), has_solids),
-        )  # fmt: skip
-        reduce_to(
-            out, 1, n, partials, ti.f32(_NONE), largest, _extreme_at,
-            (a, fluid, base, right, upward, above, ti.f32(-1.0), has_solids),
-        )  # fmt: skip
+    def extreme(
+        a: Array,
+        sign: ti.f32,
+        fluid: Array,
+        size: Size,
+        base: ti.i32,
+        ways: Ways,
+        partials: Array,
+        out: Array,
+        at: ti.i32,
+    ):
+        layer = Layer(fluid, base, ways, has_solids)
+        reduce_to(out, at, size, partials, ti.f32(_NONE), largest, _extreme_at, (layer, a, sign))
 
     @ti.kernel
     def fastest(
-        u: Array, fluid: Array, n: PlaneShape, base: ti.i32, right: ti.i32, upward: ti.i32, above: ti.i32,
-        shape: Shape, weights: Weights, partials: Array, out: Array,
-    ):  # fmt: skip
-        reduce_to(
-            out, 0, n, partials, ti.f32(0.0), largest, _fastest_at,
-            (u, fluid, base, right, upward, above, shape, weights, has_solids, on),
-        )  # fmt: skip
+        u: Array,
+        n: Index,
+        weights: Point,
+        fluid: Array,
+        size: Size,
+        base: ti.i32,
+        ways: Ways,
+        partials: Array,
+        out: Array,
+    ):
+        layer = Layer(fluid, base, ways, has_solids)
+        reduce_to(out, 0, size, partials, ti.f32(0.0), largest, _fastest_at, (layer, Flow(u, n, on), weights))
 
-    return {"extremes": extremes, "fastest": fastest, "Weights": Weights}
+    return {"extreme": extreme, "fastest": fastest}
 
 
 class Ranges:
@@ -129,10 +154,12 @@ class Ranges:
         self._nothing = ti.ndarray(ti.f32, 1)
 
     def _arguments(self, plane: Plane, layer: int, above: int) -> tuple:
+        """As the kernels take them: the members of a ``Layer`` and its size."""
         grid, strides = self.grid, self.grid.strides
-        n = ti.types.vector(2, ti.i32)(grid.shape[plane.horizontal], grid.shape[plane.vertical])
+        size = int_vector(2)(grid.shape[plane.horizontal], grid.shape[plane.vertical])
         base = layer * strides[plane.axis] if grid.dim == 3 else 0
-        return n, base, strides[plane.horizontal], strides[plane.vertical], above
+        ways = int_vector(3)(strides[plane.horizontal], strides[plane.vertical], above)
+        return self._nothing if self._fluid is None else self._fluid, size, base, ways
 
     def _kernels(self):
         return range_kernels(loop_shape(2, serial=True), self._fluid is not None, self.grid.dim, self.grid.placement)
@@ -145,9 +172,9 @@ class Ranges:
             last = self.grid.shape[plane.axis]
             layer = min(max(int(plane.place), 1), last)
             above = self.grid.strides[plane.axis] if plane.place > layer and layer < last else 0
-        fluid = self._nothing if self._fluid is None else self._fluid
         arguments = self._arguments(plane, layer, above)
-        self._kernels().extremes(values, fluid, *arguments, self._partials, self._out)
+        for at, sign in enumerate((1.0, -1.0)):
+            self._kernels().extreme(values, sign, *arguments, self._partials, self._out, at)
         high, negative_low = map(float, self._out.to_numpy())
         return (-negative_low, high) if high > 0.9 * _NONE else (0.0, 0.0)
 
@@ -156,12 +183,9 @@ class Ranges:
         self.grid.require(self.grid.dim, velocity=velocity)
         dim = self.grid.dim
         layer = min(max(round(plane.place), 1), self.grid.shape[plane.axis]) if dim == 3 else 0
-        weights = [float(axis in (plane.horizontal, plane.vertical)) for axis in range(dim)]
-        fluid, kernels = self._nothing if self._fluid is None else self._fluid, self._kernels()
-        kernels.fastest(
-            velocity, fluid, *self._arguments(plane, layer, 0), self.grid.n, kernels.Weights(*weights), self._partials,
-            self._out,
-        )  # fmt: skip
+        weights = float_vector(dim)(*(float(axis in (plane.horizontal, plane.vertical)) for axis in range(dim)))
+        arguments = self._arguments(plane, layer, 0)
+        self._kernels().fastest(velocity, self.grid.n, weights, *arguments, self._partials, self._out)
         return float(self._out[0]) ** 0.5
 
 

@@ -5,13 +5,13 @@ So smoke was drawn before graphics cards could march rays: a few dozen textured 
 
 from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, float_vector, kernel_family
-from ..operators.interpolation import inside_box, sample
-from .camera import View
-from .image import Image, background_at, tone_map, write_pixel
+from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..operators.interpolation import inside_box
+from .camera import Eye, View, box_span
+from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH
-from .surfaces import Surfaces, solid_hit, surface_colour
-from .volume import box_span, pixel_ray, sample_glow, surface_arguments
+from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
+from .volume import Medium
 
 STEEPEST = 0.25
 """Cosine between a ray and the normal of the sheets from which on they grow no more opaque."""
@@ -20,65 +20,63 @@ DEEPEST = 0.3
 
 
 @ti.func
-def _sheets_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), distance: ti.template(),
-    owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx, width,
-    height, eye, forward, right, up, top, bottom, exposure, normal, sheets, has_solids: ti.template(),
-):  # fmt: skip
-    ray, upward = pixel_ray(x, y, width, height, forward, right, up)
-    enter, leave = box_span(eye, ray, n)
+def _sheets_pixel(x, y, screen, backdrop, eye, medium, normal, sheets, surface):
+    """``sheets`` of them, perpendicular to the axis whose unit vector is ``normal``."""
+    ray, upward = eye.ray(x, y, screen.size)
+    enter, leave = box_span(eye.place, ray, medium.n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     end = leave
-    if ti.static(has_solids):
-        end = solid_hit(distance, eye, ray, enter, leave, n, dx)
+    if ti.static(surface.obstacle.there):
+        end = surface.obstacle.reached(eye.place, ray, enter, leave)
     steepness = ray.dot(normal)
     slope = ti.max(ti.abs(steepness), ti.f32(1e-6))
-    spacing = normal.dot(ti.cast(n, ti.f32)) / ti.cast(sheets, ti.f32)
-    thickness = spacing * dx / ti.max(slope, ti.f32(STEEPEST))
+    spacing = normal.dot(ti.cast(medium.n, ti.f32)) / ti.cast(sheets, ti.f32)
+    thickness = spacing * surface.obstacle.dx / ti.max(slope, ti.f32(STEEPEST))
     for k in range(sheets):
         sheet = k
         if steepness < 0:
             sheet = sheets - ti.i32(1) - k
         plane = ti.f32(0.5) + (ti.cast(sheet, ti.f32) + ti.f32(0.5)) * spacing
-        t = ti.abs(plane - eye.dot(normal)) / slope
-        ahead = (plane - eye.dot(normal)) * steepness
+        t = ti.abs(plane - eye.place.dot(normal)) / slope
+        ahead = (plane - eye.place.dot(normal)) * steepness
         if ahead > 0 and t > enter and t < end and passing > ti.f32(0.004):
-            q = inside_box(eye + t * ray, n)
-            depth = sample(extinction, 0, q, n) * thickness
+            q = inside_box(eye.place + t * ray, medium.n)
+            depth = medium.extinction_at(q) * thickness
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 shade = ti.f32(1.0) - ti.f32(1.0 - DEEPEST) * ti.cast(k, ti.f32) / ti.cast(sheets, ti.f32)
-                colour += passing * (ti.f32(1.0) - through) * shade * sample_glow(glow, q, n)
+                colour += passing * (ti.f32(1.0) - through) * shade * medium.glow_at(q)
                 passing *= through
-    if ti.static(has_solids):
+    if ti.static(surface.obstacle.there):
         if end < leave:
-            surface = inside_box(eye + end * ray, n)
-            colour += passing * surface_colour(
-                surface, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
-            )
+            colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
             passing = ti.f32(0.0)
-    colour += passing * background_at(ti.f32(0.5) + ti.f32(0.5) * upward, top, bottom)
-    write_pixel(image, y * width + x, tone_map(colour, exposure))
+    colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
+    screen.put(x, y, backdrop.shown(colour))
 
 
 @kernel_family
 def sheet_kernels(loops, has_solids):
-    IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
-    Colour = float_vector(3)
+    Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
+    Size, Colour = int_vector(2), float_vector(3)
 
     @ti.kernel
     def blend_sheets(
-        image: Array, extinction: Array, glow: Array, distance: Array, owner: Array, colours: Array, light: Array,
-        light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector, n: IntVector, dx: ti.f32,
-        width: ti.i32, height: ti.i32, eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
-        top: Colour, bottom: Colour, exposure: ti.f32, normal: FloatVector, sheets: ti.i32,
+        image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
+        right: Point, up: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, normal: Point, sheets: ti.i32,
+        distance: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
+        direction: Point,
     ):  # fmt: skip
+        screen, backdrop, medium = Screen(image, size), Backdrop(top, bottom, exposure), Medium(extinction, glow, n)
+        lamp = Lamp(light, light_n, sun, ambient, direction)
+        surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
         each_pixel(
-            width, height, _sheets_pixel,
-            (image, extinction, glow, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx, width,
-             height, eye, forward, right, up, top, bottom, exposure, normal, sheets, has_solids),
-        )  # fmt: skip
+            size[0],
+            size[1],
+            _sheets_pixel,
+            (screen, backdrop, Eye(eye, forward, right, up), medium, normal, sheets, surface),
+        )
 
     return {"blend_sheets": blend_sheets}
 
@@ -93,11 +91,9 @@ def render_sheets(
     """
     grid.require(extinction=extinction)
     grid.require(3, glow=glow)
-    point, colour = float_vector(3), float_vector(3)
     along = max(range(3), key=lambda axis: abs(view.forward[axis]))
+    normal = float_vector(3)(*(float(axis == along) for axis in range(3)))
     sheet_kernels(grid.loops, surfaces is not None).blend_sheets(
-        image.array, extinction, glow, *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
-        image.width, image.height, point(*view.eye_in_cells(grid)), point(*view.forward), point(*view.right), point(*view.up),
-        colour(*background[0]), colour(*background[1]), exposure,
-        point(*(float(axis == along) for axis in range(3))), sheets,
+        *image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid), extinction, glow, grid.n, grid.dx,
+        normal, sheets, *surface_arguments(surfaces, image.nothing, 3),
     )  # fmt: skip

@@ -1,11 +1,11 @@
 """Both flows of a comparison in one picture: the staggered grid on the left, the collocated one on the right."""
 
 from .._ti import ti
-from ..kernels import Array, kernel_family, loop_shape
+from ..kernels import Array, int_vector, kernel_family, loop_shape
 from ..scene import Look
 from ..simulation import Simulation
 from ..simulation.comparison import Comparison, left_in
-from .image import Image, write_pixel
+from .image import Image, Screen
 from .label import Label
 from .legend import number_text
 from .ranges import Smoothed
@@ -18,24 +18,25 @@ BETWEEN = 0.3
 
 
 @ti.func
-def _joined_pixel(x, y, image: ti.template(), left: ti.template(), right: ti.template(), half, width):
+def _joined_pixel(x, y, screen, left, right):
     colour = ti.Vector([ti.f32(BETWEEN), ti.f32(BETWEEN), ti.f32(BETWEEN)])
-    column = x - (width - half)
-    for channel in ti.static(range(3)):
-        if column >= 0:
-            colour[channel] = right[3 * (y * half + column) + channel]
-        elif x < half:
-            colour[channel] = left[3 * (y * half + x) + channel]
-    write_pixel(image, y * width + x, colour)
+    column = x - (screen.size[0] - right.size[0])
+    if column >= 0:
+        colour = right.colour(column, y)
+    elif x < left.size[0]:
+        colour = left.colour(x, y)
+    screen.put(x, y, colour)
 
 
 @kernel_family
 def joining_kernels(loops):
-    each_pixel = loops.each_pixel
+    Size, each_pixel = int_vector(2), loops.each_pixel
 
     @ti.kernel
-    def join(image: Array, left: Array, right: Array, half: ti.i32, width: ti.i32, height: ti.i32):
-        each_pixel(width, height, _joined_pixel, (image, left, right, half, width))
+    def join(image: Array, size: Size, left: Array, left_size: Size, right: Array, right_size: Size):
+        each_pixel(
+            size[0], size[1], _joined_pixel, (Screen(image, size), Screen(left, left_size), Screen(right, right_size))
+        )
 
     return {"join": join}
 
@@ -111,9 +112,7 @@ class SideBySide(Pictures):
         for label, half, lines in zip(self._labels, halves, self._lines, strict=True):
             label.draw(half, lines)
         left, right = halves
-        joining_kernels(loop_shape(2)).join(
-            image.array, left.array, right.array, left.width, image.width, image.height
-        )  # fmt: skip
+        joining_kernels(loop_shape(2)).join(*image.screen, *left.screen, *right.screen)
 
 
 def pictures_of(flow: Simulation | Comparison, width: int | None = None, height: int | None = None) -> Pictures:

@@ -1,60 +1,67 @@
 """Slices: a quantity on a plane, in colours."""
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid, given
-from ..kernels import Array, float_vector, kernel_family
+from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
-from .colour_maps import mapped_colour
-from .image import Image, fit_plane, write_pixel
+from .colour_maps import Scale, scale_arguments
+from .image import Image, Screen, fit_plane
 from .ranges import Plane
-from .surfaces import depth_at
+from .surfaces import Obstacle
 
 SOLID_GREY = 0.45
 
 
+@argument
+class Window:
+    """What a picture shows of a plane: its lower left corner, and the ways to the next pixel right and up, in cells."""
+
+    corner: object
+    across: object
+    upward: object
+
+    @ti.func
+    def point(self, x, y, screen):
+        """The point in the middle of a pixel, in the index space of cells."""
+        return self.corner + (ti.cast(x, ti.f32) + ti.f32(0.5)) * self.across + screen.height_of(y) * self.upward
+
+    @ti.func
+    def cells_per_pixel(self):
+        """Length of a pixel's edge."""
+        return ti.sqrt(self.across.norm_sqr())
+
+
 @ti.func
-def _slice_pixel(
-    x, y, image: ti.template(), values: ti.template(), table: ti.template(), distance: ti.template(), n, dx, width,
-    height, corner, across, upward, low, inv_range, shade,
-    has_solids: ti.template(),
-):  # fmt: skip
-    q = corner + (ti.cast(x, ti.f32) + ti.f32(0.5)) * across + (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * upward
-    inside = inside_box(q, n)
+def _slice_pixel(x, y, screen, window, values: ti.template(), scale, shade, obstacle):
+    q = window.point(x, y, screen)
+    inside = inside_box(q, obstacle.n)
     colour = ti.Vector([ti.f32(0.02), ti.f32(0.02), ti.f32(0.02)])
     if (q - inside).norm_sqr() < ti.f32(1e-6):
-        value = (sample(values, 0, inside, n) - low) * inv_range
-        colour = shade * mapped_colour(table, value)
-        if ti.static(has_solids):
-            covered = ti.f32(0.5) - depth_at(distance, inside, n, dx) / ti.sqrt(across.norm_sqr())
-            colour += ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0)) * (ti.f32(SOLID_GREY) - colour)
-    write_pixel(image, y * width + x, colour)
+        colour = shade * scale.colour(sample(values, 0, inside, obstacle.n))
+        if ti.static(obstacle.there):
+            colour += obstacle.covered_at(inside, window.cells_per_pixel()) * (ti.f32(SOLID_GREY) - colour)
+    screen.put(x, y, colour)
 
 
 @kernel_family
 def slice_kernels(loops, has_solids):
-    IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
+    Index, Point, Size = loops.IntVector, loops.FloatVector, int_vector(2)
+    each_pixel = loops.each_pixel
 
     @ti.kernel
     def colour_slice(
-        image: Array, values: Array, table: Array, distance: Array, n: IntVector, dx: ti.f32, width: ti.i32,
-        height: ti.i32, corner: FloatVector, across: FloatVector, upward: FloatVector, low: ti.f32, inv_range: ti.f32,
-        shade: ti.f32,
+        image: Array, size: Size, corner: Point, across: Point, upward: Point, table: Array, low: ti.f32,
+        inv_range: ti.f32, shade: ti.f32, values: Array, distance: Array, n: Index, dx: ti.f32,
     ):  # fmt: skip
-        each_pixel(
-            width, height, _slice_pixel,
-            (image, values, table, distance, n, dx, width, height, corner, across, upward, low, inv_range, shade,
-             has_solids),
-        )  # fmt: skip
+        screen, window, scale = Screen(image, size), Window(corner, across, upward), Scale(table, low, inv_range)
+        obstacle = Obstacle(distance, n, dx, has_solids)
+        each_pixel(size[0], size[1], _slice_pixel, (screen, window, values, scale, shade, obstacle))
 
     return {"colour_slice": colour_slice}
 
 
 def plane_window(grid: Grid, plane: Plane, image: Image) -> tuple:
-    """What kernels need to find the point of a pixel on a plane.
-
-    Returns:
-        The lower left corner of the picture, and the ways to the next pixel right and up: vectors in cells.
-    """
+    """As the kernels take it: the members of a ``Window`` that shows a whole plane."""
     extent = (grid.shape[plane.horizontal], grid.shape[plane.vertical])
     (left, low), cells_per_pixel = fit_plane(extent, image)
     corner, across, upward = ([0.0] * grid.dim for _ in range(3))
@@ -89,9 +96,8 @@ def render_slice(
         shade: Brightness of the colours, from 0 to 1.
     """
     grid.require(values=values, **given(distance=distance))
-    span = limits[1] - limits[0]
     solid = image.nothing[0] if distance is None else distance
+    colours = (*scale_arguments(table, limits), shade)
     slice_kernels(grid.loops, distance is not None).colour_slice(
-        image.array, values, table, solid, grid.n, grid.dx, image.width, image.height,
-        *plane_window(grid, plane, image), limits[0], 1.0 / span if span else 0.0, shade,
-    )  # fmt: skip
+        *image.screen, *plane_window(grid, plane, image), *colours, values, solid, grid.n, grid.dx
+    )

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.solids import Solids
-from ..kernels import flat, float_vector, strides_of
+from ..kernels import flat, float_vector, int_vector, strides_of
 from ..operators.interpolation import inside_box, sample
 
 
@@ -33,12 +33,18 @@ class Surfaces(NamedTuple):
     direction: Sequence[float]
 
     def arguments(self) -> tuple:
-        """As the kernels take them."""
+        """As the kernels take them: distances and owners, then what a ``Lamp`` and its light have."""
         colour, point = float_vector(3), float_vector(self.solids.grid.dim)
-        return (
-            self.solids.distance, self.solids.owner, self.colours, self.light, self.light_n, colour(*self.sun),
-            colour(*self.ambient), point(*self.direction),
-        )  # fmt: skip
+        lamp = (self.light, self.light_n, colour(*self.sun), colour(*self.ambient), point(*self.direction))
+        return (self.solids.distance, self.solids.owner, self.colours, *lamp)
+
+
+def surface_arguments(surfaces: Surfaces | None, nothing, dim: int) -> tuple:
+    """Arguments of the kernels; without solids, placeholders that are never read."""
+    if surfaces is not None:
+        return surfaces.arguments()
+    black, point = float_vector(3)(0.0, 0.0, 0.0), float_vector(dim)(*(0.0,) * dim)
+    return (*nothing, int_vector(dim)(*(0,) * dim), black, black, point)
 
 
 def colour_table(colours: Sequence[Sequence[float]]):
@@ -49,56 +55,112 @@ def colour_table(colours: Sequence[Sequence[float]]):
     return table
 
 
-@ti.func
-def depth_at(distance: ti.template(), q, n, dx):
-    """Distance in cells from the point ``q`` to the nearest solid."""
-    return sample(distance, 0, q + ti.f32(0.5), n) / dx
+@argument
+class Obstacle:
+    """Solids, as points and rays meet them.
 
-
-@ti.func
-def solid_hit(distance: ti.template(), eye, ray, enter, leave, n, dx):
-    """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere.
-
-    Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and a third of a cell at least.
+    Attributes:
+        distance: To the nearest solid at the lower corners of the cells, m.
+        n: Shape of the grid.
+        dx: Edge of a cell, m.
+        there: Whether there are any; if not, nothing of this is read.
     """
-    t, hit = enter, leave
-    while t < leave:
-        away = depth_at(distance, inside_box(eye + t * ray, n), n, dx)
-        if away < 0:
-            hit = ti.max(t + away, enter)
-            t = leave
-        else:
-            t += ti.max(ti.f32(0.9) * away, ti.f32(0.33))
-    return ti.min(hit, leave)
+
+    distance: object
+    n: object
+    dx: object
+    there: bool
+
+    @ti.func
+    def metres_at(self, q):
+        """Distance in m from the point ``q`` to the nearest solid."""
+        return sample(self.distance, 0, q + ti.f32(0.5), self.n)
+
+    @ti.func
+    def depth_at(self, q):
+        """Distance in cells from the point ``q`` to the nearest solid."""
+        return self.metres_at(q) / self.dx
+
+    @ti.func
+    def covered_at(self, q, cells_per_pixel):
+        """Part of the pixel around ``q`` that a solid covers."""
+        covered = ti.f32(0.5) - self.depth_at(q) / cells_per_pixel
+        return ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0))
+
+    @ti.func
+    def normal_at(self, q, reach):
+        """Unit vector out of the nearest solid, by differences over ``reach`` cells to both sides."""
+        normal = q * ti.f32(0.0)
+        for axis in ti.static(range(q.n)):
+            before, behind = q, q
+            before[axis] -= reach
+            behind[axis] += reach
+            normal[axis] = self.metres_at(inside_box(behind, self.n)) - self.metres_at(inside_box(before, self.n))
+        return normal / ti.max(ti.sqrt(normal.norm_sqr()), ti.f32(1e-20))
+
+    @ti.func
+    def reached(self, start, ray, enter, leave):
+        """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere.
+
+        Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and a third of a cell at least.
+        """
+        t, hit = enter, leave
+        while t < leave:
+            away = self.depth_at(inside_box(start + t * ray, self.n))
+            if away < 0:
+                hit = ti.max(t + away, enter)
+                t = leave
+            else:
+                t += ti.max(ti.f32(0.9) * away, ti.f32(0.33))
+        return ti.min(hit, leave)
 
 
-@ti.func
-def surface_colour(
-    q, distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun,
-    ambient, direction, n, dx,
-):  # fmt: skip
-    """Colour of the solid at a point ``q`` of its surface, lit through the smoke."""
-    # Across two cells: within one, the slope of linear interpolation jumps at the faces and would show them.
-    normal = q * ti.f32(0.0)
-    for axis in ti.static(range(q.n)):
-        before, behind = q, q
-        before[axis] -= ti.f32(1.0)
-        behind[axis] += ti.f32(1.0)
-        normal[axis] = depth_at(distance, inside_box(behind, n), n, ti.f32(1.0))
-        normal[axis] -= depth_at(distance, inside_box(before, n), n, ti.f32(1.0))
-    normal /= ti.max(ti.sqrt(normal.norm_sqr()), ti.f32(1e-20))
-    nearest = flat(ti.min(ti.cast(q + ti.f32(1.0), ti.i32), n + 1), strides_of(n))
-    index = 3 * ti.cast(owner[nearest], ti.i32)
-    above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), light_n)
-    facing = ti.max(normal.dot(direction), ti.f32(0.0))
-    if ti.static(q.n == 2):
-        # Seen from the side that is not there: flat, with a bevel two cells wide.
-        bevel = ti.exp(ti.f32(0.5) * ti.min(depth_at(distance, q, n, dx), ti.f32(0.0)))
-        normal *= bevel
-        facing = ti.f32(0.55) + bevel * (facing - ti.f32(0.55))
-    facing *= sample(light, 0, above, light_n)
-    sky = ti.f32(0.65) + ti.f32(0.35) * normal[1]
-    colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    for channel in ti.static(range(3)):
-        colour[channel] = colours[index + channel] * (ti.f32(0.4) * sun[channel] * facing + sky * ambient[channel])
-    return colour
+@argument
+class Lamp:
+    """The light on solids.
+
+    Attributes:
+        light: Fraction that arrives, on a grid half as fine.
+        n: Shape of that grid.
+        sun: Colour of the light.
+        ambient: Colour of the light from everywhere.
+        direction: Towards the light.
+    """
+
+    light: object
+    n: object
+    sun: object
+    ambient: object
+    direction: object
+
+
+@argument
+class Surface:
+    """Solids as the eye sees them: an obstacle, whose each place is, the solids' colours, and the lamp."""
+
+    obstacle: object
+    owner: object
+    colours: object
+    lamp: object
+
+    @ti.func
+    def colour_at(self, q):
+        """Colour of the solid at a point ``q`` of its surface, lit through the smoke."""
+        n, lamp = self.obstacle.n, self.lamp
+        # Across two cells: within one, the slope of linear interpolation jumps at the faces and would show them.
+        normal = self.obstacle.normal_at(q, ti.f32(1.0))
+        nearest = flat(ti.min(ti.cast(q + ti.f32(1.0), ti.i32), n + 1), strides_of(n))
+        first = 3 * ti.cast(self.owner[nearest], ti.i32)
+        above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), lamp.n)
+        facing = ti.max(normal.dot(lamp.direction), ti.f32(0.0))
+        if ti.static(q.n == 2):
+            # Seen from the side that is not there: flat, with a bevel two cells wide.
+            bevel = ti.exp(ti.f32(0.5) * ti.min(self.obstacle.depth_at(q), ti.f32(0.0)))
+            normal *= bevel
+            facing = ti.f32(0.55) + bevel * (facing - ti.f32(0.55))
+        facing *= sample(lamp.light, 0, above, lamp.n)
+        sky = ti.f32(0.65) + ti.f32(0.35) * normal[1]
+        light = ti.f32(0.4) * lamp.sun * facing + sky * lamp.ambient
+        for channel in ti.static(range(3)):
+            light[channel] *= self.colours[first + channel]
+        return light

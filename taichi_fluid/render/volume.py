@@ -1,173 +1,138 @@
 """The volume view in 3D: emission and absorption along the rays of a camera; and its 2D sister, a lit slab."""
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, kernel_family, strides_of
+from ..kernels import Array, float_vector, int_vector, kernel_family, strides_of
 from ..operators.interpolation import inside_box, lower_corner_at, sample
 from ..operators.noise import hash_01
-from .bricks import Bricks, brick_at, steps_to_leave
-from .camera import View
-from .image import Image, background_at, fit_plane, tone_map, write_pixel
+from .bricks import Bricks, Occupancy, steps_to_leave
+from .camera import Eye, View, box_span
+from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, RAY_STEP
-from .surfaces import Surfaces, depth_at, surface_colour
+from .ranges import plane_of
+from .slices import Window, plane_window
+from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
 
 SLAB = 0.1
 """Thickness of the slab that a 2D scene is seen as, in box heights."""
 
 
-@ti.func
-def sample_glow(glow: ti.template(), q, n):
-    """Linear interpolation of the interleaved colours at ``q``."""
-    s = strides_of(n)
-    base, fraction = lower_corner_at(q, n)
-    total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-    for corner in ti.static(range(2**q.n)):
-        c = base
-        w = ti.f32(1.0)
-        for axis in ti.static(range(q.n)):
-            if ti.static((corner >> axis) & 1):
-                c += s[axis]
-                w *= fraction[axis]
-            else:
-                w *= ti.f32(1.0) - fraction[axis]
-        for channel in ti.static(range(3)):
-            total[channel] += w * glow[3 * c + channel]
-    return total
+@argument
+class Medium:
+    """The optical volume: ``extinction`` in 1/m and the interleaved colours of its ``glow``, on a grid of ``n`` cells."""
+
+    extinction: object
+    glow: object
+    n: object
+
+    @ti.func
+    def extinction_at(self, q):
+        """Linear interpolation at ``q``."""
+        return sample(self.extinction, 0, q, self.n)
+
+    @ti.func
+    def glow_at(self, q):
+        """Linear interpolation of the colours at ``q``."""
+        s = strides_of(self.n)
+        base, fraction = lower_corner_at(q, self.n)
+        total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        for corner in ti.static(range(2**q.n)):
+            c = base
+            w = ti.f32(1.0)
+            for axis in ti.static(range(q.n)):
+                if ti.static((corner >> axis) & 1):
+                    c += s[axis]
+                    w *= fraction[axis]
+                else:
+                    w *= ti.f32(1.0) - fraction[axis]
+            for channel in ti.static(range(3)):
+                total[channel] += w * self.glow[3 * c + channel]
+        return total
 
 
 @ti.func
-def pixel_ray(x, y, width, height, forward, right, up):
-    """Direction of a pixel's ray, and how high the pixel stands: from -1 at the lower edge to 1."""
-    across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(width, ti.f32)) - ti.f32(1.0)
-    upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(height, ti.f32))
-    ray = forward + across * right + upward * up
-    return ray * (ti.f32(1.0) / ti.sqrt(ray.norm_sqr())), upward
-
-
-@ti.func
-def box_span(eye, ray, n):
-    """Where a ray enters and leaves the box, in cells along it."""
-    enter, leave = ti.f32(0.0), ti.f32(1e9)
-    for axis in ti.static(range(3)):
-        slope = ray[axis]
-        if ti.abs(slope) < ti.f32(1e-8):
-            slope = ti.f32(1e-8)
-        near = (ti.f32(0.5) - eye[axis]) / slope
-        far = (ti.cast(n[axis], ti.f32) + ti.f32(0.5) - eye[axis]) / slope
-        enter = ti.max(enter, ti.min(near, far))
-        leave = ti.min(leave, ti.max(near, far))
-    return enter, leave
-
-
-@ti.func
-def _march_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), occupied: ti.template(), brick_n,
-    distance: ti.template(), owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient,
-    direction, n, dx, width, height, eye, forward, right, up, top, bottom, exposure, has_solids: ti.template(),
-):  # fmt: skip
-    ray, upward = pixel_ray(x, y, width, height, forward, right, up)
-    enter, leave = box_span(eye, ray, n)
+def _march_pixel(x, y, screen, backdrop, eye, medium, bricks, surface):
+    ray, upward = eye.ray(x, y, screen.size)
+    enter, leave = box_span(eye.place, ray, medium.n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     # Every ray starts at its own fraction of a step: fine grain instead of rings.
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
-    brick_s = strides_of(brick_n)
     k = 0
     t = start
     while t < leave and passing > ti.f32(0.004):
-        q = inside_box(eye + t * ray, n)
-        brick = brick_at(q, brick_n)
-        if occupied[flat(brick, brick_s)] == 0:
-            k = steps_to_leave(eye, ray, start, ti.f32(RAY_STEP), brick, k, brick_n)
+        q = inside_box(eye.place + t * ray, medium.n)
+        brick = bricks.brick_at(q)
+        if bricks.empty(brick):
+            k = ti.max(steps_to_leave(brick, eye.place, ray, start, ti.f32(RAY_STEP)), k + 1)
         else:
             k += 1
-            depth = sample(extinction, 0, q, n) * ti.f32(RAY_STEP) * dx
-            if ti.static(has_solids):
-                sunk = depth_at(distance, q, n, dx)
+            depth = medium.extinction_at(q) * ti.f32(RAY_STEP) * surface.obstacle.dx
+            if ti.static(surface.obstacle.there):
+                sunk = surface.obstacle.depth_at(q)
                 if sunk < 0:
-                    surface = inside_box(eye + (t + sunk) * ray, n)
-                    colour += passing * surface_colour(
-                        surface, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
-                    )
+                    colour += passing * surface.colour_at(inside_box(eye.place + (t + sunk) * ray, medium.n))
                     passing, depth = ti.f32(0.0), ti.f32(0.0)
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
-                colour += passing * (ti.f32(1.0) - through) * sample_glow(glow, q, n)
+                colour += passing * (ti.f32(1.0) - through) * medium.glow_at(q)
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
-    colour += passing * background_at(ti.f32(0.5) + ti.f32(0.5) * upward, top, bottom)
-    write_pixel(image, y * width + x, tone_map(colour, exposure))
+    colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
+    screen.put(x, y, backdrop.shown(colour))
 
 
 @ti.func
-def _slab_pixel(
-    x, y, image: ti.template(), extinction: ti.template(), glow: ti.template(), distance: ti.template(),
-    owner: ti.template(), colours: ti.template(), light: ti.template(), light_n, sun, ambient, direction, n, dx,
-    thickness, width, height, corner, cells_per_pixel, top, bottom, exposure, has_solids: ti.template(),
-):  # fmt: skip
-    q = corner
-    q[0] += (ti.cast(x, ti.f32) + ti.f32(0.5)) * cells_per_pixel
-    q[1] += (ti.cast(height - y, ti.f32) - ti.f32(0.5)) * cells_per_pixel
-    fraction = (ti.cast(height - y, ti.f32) - ti.f32(0.5)) / ti.cast(height, ti.f32)
-    colour = background_at(fraction, top, bottom)
-    inside = inside_box(q, n)
+def _slab_pixel(x, y, screen, backdrop, window, medium, thickness, surface):
+    q = window.point(x, y, screen)
+    colour = backdrop.at(screen.height_of(y) / ti.cast(screen.size[1], ti.f32))
+    inside = inside_box(q, medium.n)
     if (q - inside).norm_sqr() == 0:
-        passing = ti.exp(-sample(extinction, 0, inside, n) * thickness)
-        colour = passing * colour + (ti.f32(1.0) - passing) * sample_glow(glow, inside, n)
-        if ti.static(has_solids):
-            covered = ti.f32(0.5) - depth_at(distance, inside, n, dx) / cells_per_pixel
-            covered = ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0))
+        passing = ti.exp(-medium.extinction_at(inside) * thickness)
+        colour = passing * colour + (ti.f32(1.0) - passing) * medium.glow_at(inside)
+        if ti.static(surface.obstacle.there):
+            covered = surface.obstacle.covered_at(inside, window.across[0])
             if covered > 0:
-                solid = surface_colour(
-                    inside, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx
-                )  # fmt: skip
-                colour += covered * (solid - colour)
+                colour += covered * (surface.colour_at(inside) - colour)
     else:
         colour *= ti.f32(0.35)
-    write_pixel(image, y * width + x, tone_map(colour, exposure))
+    screen.put(x, y, backdrop.shown(colour))
 
 
 @kernel_family
 def volume_kernels(loops, has_solids):
-    IntVector, FloatVector, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
-    Colour = float_vector(3)
+    Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
+    Size, Colour = int_vector(2), float_vector(3)
 
     @ti.kernel
     def march(
-        image: Array, extinction: Array, glow: Array, occupied: Array, brick_n: IntVector, distance: Array, owner: Array,
-        colours: Array, light: Array, light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector,
-        n: IntVector, dx: ti.f32, width: ti.i32, height: ti.i32, eye: FloatVector, forward: FloatVector, right: FloatVector, up: FloatVector,
-        top: Colour, bottom: Colour, exposure: ti.f32,
+        image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
+        right: Point, up: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, occupied: Array, brick_n: Index,
+        distance: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
+        direction: Point,
     ):  # fmt: skip
+        screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
+        medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
+        lamp = Lamp(light, light_n, sun, ambient, direction)
+        surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
         each_pixel(
-            width, height, _march_pixel,
-            (image, extinction, glow, occupied, brick_n, distance, owner, colours, light, light_n, sun, ambient,
-             direction, n, dx, width, height, eye, forward, right, up, top, bottom, exposure, has_solids),
-        )  # fmt: skip
+            size[0], size[1], _march_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, bricks, surface)
+        )
 
     @ti.kernel
     def slab(
-        image: Array, extinction: Array, glow: Array, distance: Array, owner: Array, colours: Array, light: Array,
-        light_n: IntVector, sun: Colour, ambient: Colour, direction: FloatVector, n: IntVector, dx: ti.f32,
-        thickness: ti.f32, width: ti.i32, height: ti.i32, corner: FloatVector, cells_per_pixel: ti.f32,
-        top: Colour, bottom: Colour, exposure: ti.f32,
+        image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, corner: Point, across: Point,
+        upward: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, thickness: ti.f32, distance: Array,
+        owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
+        screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
+        lamp = Lamp(light, light_n, sun, ambient, direction)
+        surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
         each_pixel(
-            width, height, _slab_pixel,
-            (image, extinction, glow, distance, owner, colours, light, light_n, sun, ambient, direction, n, dx,
-             thickness, width, height, corner, cells_per_pixel, top, bottom, exposure, has_solids),
-        )  # fmt: skip
+            size[0], size[1], _slab_pixel, (screen, backdrop, window, Medium(extinction, glow, n), thickness, surface)
+        )
 
     return {"march": march} if loops.dim == 3 else {"slab": slab}
-
-
-def surface_arguments(surfaces: Surfaces | None, nothing, n) -> tuple:
-    """Arguments of the kernels; without solids, placeholders that are never read."""
-    if surfaces is not None:
-        return surfaces.arguments()
-    colour, point = float_vector(3), float_vector(n.n)
-    zero = (0.0, 0.0, 0.0)
-    return (*nothing, n, colour(*zero), colour(*zero), point(*zero[: n.n]))
 
 
 def render_volume(
@@ -189,12 +154,9 @@ def render_volume(
     """
     grid.require(extinction=extinction)
     grid.require(3, glow=glow)
-    point, colour = float_vector(3), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).march(
-        image.array, extinction, glow, bricks.occupied, bricks.grid.n,
-        *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx, image.width, image.height, point(*view.eye_in_cells(grid)),
-        point(*view.forward), point(*view.right), point(*view.up),
-        colour(*background[0]), colour(*background[1]), exposure,
+        *image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid), extinction, glow, grid.n, grid.dx,
+        bricks.occupied, bricks.grid.n, *surface_arguments(surfaces, image.nothing, 3),
     )  # fmt: skip
 
 
@@ -204,10 +166,7 @@ def render_slab(
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
     grid.require(extinction=extinction)
     grid.require(3, glow=glow)
-    corner, cells_per_pixel = fit_plane(grid.shape, image)
-    point, colour = float_vector(2), float_vector(3)
     volume_kernels(grid.loops, surfaces is not None).slab(
-        image.array, extinction, glow, *surface_arguments(surfaces, image.nothing, grid.n), grid.n, grid.dx,
-        SLAB * grid.size[1], image.width, image.height,
-        point(*(0.5 + c for c in corner)), cells_per_pixel, colour(*background[0]), colour(*background[1]), exposure,
+        *image.screen, *backdrop_arguments(background, exposure), *plane_window(grid, plane_of(grid, 2, 0.5), image), extinction, glow, grid.n,
+        grid.dx, SLAB * grid.size[1], *surface_arguments(surfaces, image.nothing, 2),
     )  # fmt: skip
