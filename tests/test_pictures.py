@@ -554,7 +554,7 @@ ONES = np.ones((2, 2))
         ({"center": (5.0, 0.5)}, "4.75 to 5.25 m along axis 0"),
         ({"width": 0.0}, "width is 0.0"),
         ({"width": np.inf}, "width is inf"),
-        ({"quantity": "fuel"}, "quantity is 'fuel'.*dye, smoke, temperature"),
+        ({"quantity": "fuel"}, "quantity is 'fuel'.*smoke, temperature, dye"),
         ({"colour": (1.0, 2.0, 0.0)}, "colour"),
         ({"colour": (1.0, 1.0)}, "colour"),
         ({"amount": -1.0}, "amount is -1.0"),

@@ -198,11 +198,15 @@ class Scene(Config):
 
     def dumps(self) -> str:
         """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""
-        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+        return tomli_w.dumps(self._plain())
+
+    def _plain(self) -> dict[str, Any]:
+        """Nested plain values; no warnings, as a scene may be older than a field that a new row has made."""
+        return self.model_dump(mode="json", exclude_none=True, warnings=False)
 
     def with_values(self, changes: Mapping[str, Any]) -> "Scene":
         """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``."""
-        values = self.model_dump(mode="json", exclude_none=True)
+        values = self._plain()
         for key, value in changes.items():
             set_value(values, type(self), key, value)
         return type(self).from_dict(values)
