@@ -187,6 +187,21 @@ def test_humid_air_stays_as_humid_as_it_is_outside():
             assert np.abs(humidity - 0.3).max() < 1e-6 if outside else humidity.min() < 0.1
 
 
+def test_a_row_may_be_one_simulations_own():
+    """Given to its ``state``, without a place in the table: it decays, lifts and comes in as it says, and survives a reset."""
+    scene = box(domain={"size": [1.0, 1.0], "resolution": 16, "boundaries": "open"})
+    simulation = tf.Simulation(scene)
+    simulation.state.add([tf.Carried("steam", decay=2.0, lift=0.1, outside=0.5)])
+    for _ in range(2):
+        np.testing.assert_array_equal(simulation.to_numpy("steam"), 0.5)
+        simulation.step(0.1)
+        assert simulation.to_numpy("steam").max() == pytest.approx(0.5 * math.exp(-0.2), rel=1e-5)
+        simulation.step(0.1)
+        assert simulation.to_numpy("velocity")[1].max() > 0.01
+        simulation.reset()
+    assert "steam" not in tf.CARRIED and "steam" not in tf.Simulation(scene).state.carried
+
+
 def test_a_nan_in_a_row_of_ones_own_is_named():
     with added(tf.CARRIED, tf.Carried("salt")):
         simulation = tf.Simulation(box(sources=[{**SPRING, "salt": 1.0}]))

@@ -7,6 +7,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field
 from scenes_for_tests import burner, scene
 
+from taichi_fluid.carried import CARRIED, Carried
 from taichi_fluid.scene import Fluid, Look, Scene, SceneError, Vector, preset, preset_names
 from taichi_fluid.viewer.parameters import DIGITS, NOT_STEERED, Kind, Parameter, sections
 
@@ -283,3 +284,20 @@ def test_each_source_has_its_section():
     after = preset("karman").with_values(moved.changed(0.5))
     assert after.sources[1].ends == ((0.1, 0.785), (0.5, 0.9))
     assert after.sources[0] == preset("karman").sources[0]
+
+
+def test_a_quantity_that_others_add_has_its_sliders():
+    """In each source and in ``fluid``, with the row's unit and range; the components of what is no colour are counted."""
+    CARRIED.add(Carried("salt", 2, unit="g/kg", slider=(0, 60), diffusivity=1e-3))
+    try:
+        found = every(preset("plume").with_values({"sources.0.salt": [1.0, 2.0], "look.quantity": "salt"}))
+    finally:
+        CARRIED.remove("salt")
+    salt = [found[f"sources.0.salt.{k}"] for k in range(2)]
+    assert [(p.label, p.unit, p.value, p.low, p.high) for p in salt] == [
+        ("salt 1", "g/kg/s", 1.0, 0, 60),
+        ("salt 2", "g/kg/s", 2.0, 0, 60),
+    ]
+    assert (found["fluid.salt_diffusion"].value, found["fluid.salt_diffusion"].unit) == (1e-3, "m²/s")
+    assert "salt" in found["look.quantity"].choices
+    assert not [name for name in every(preset("plume")) if "salt" in name]

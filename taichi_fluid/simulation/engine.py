@@ -150,10 +150,8 @@ class Engine:
 def _solid(config: AnySolid) -> Solid:
     """A solid of a scene."""
     a, b, radius = config.geometry()
-    motion = Motion(
-        tuple(config.pivot or config.middle), config.velocity or (), config.swing or (), config.swing_period,
-        config.spin if any(config.spin) else (),
-    )  # fmt: skip
+    pivot, spin = tuple(config.pivot or config.middle), config.spin if any(config.spin) else ()
+    motion = Motion(pivot, config.velocity or (), config.swing or (), config.swing_period, spin)
     end = math.inf if config.end is None else config.end
     shape = config.shape
     if isinstance(config, MeshSolid):
