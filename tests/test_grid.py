@@ -24,15 +24,12 @@ from taichi_fluid.physics.sources import Emitter, decay, fade
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.solver import EllipticSolver
 from taichi_fluid.render.arrows import render_arrows
-from taichi_fluid.render.camera import orbit_view
 from taichi_fluid.render.image import Image
 from taichi_fluid.render.optics import Optics
 from taichi_fluid.render.ranges import Ranges, plane_of
-from taichi_fluid.render.sheets import render_sheets
 from taichi_fluid.render.slices import render_slice
 from taichi_fluid.render.tracers import Tracers
-from taichi_fluid.render.volume import render_slab, render_volume
-from taichi_fluid.scene import Camera, Look
+from taichi_fluid.scene import Look
 from taichi_fluid.simulation.diagnostics import Diagnostics
 
 ROOT = Path(__file__).parent.parent
@@ -154,12 +151,10 @@ def doors(dim):
     emitter, diagnostics = Emitter(grid, "sphere", (1.0,) * dim, (0.0,) * dim, 0.4), Diagnostics(grid)
     look, image, plane = Look(), Image(32, 32), plane_of(grid, dim - 1, 0.5)
     tracers, ranges = Tracers(grid, walls, None, 3), Ranges(grid, None)
-    view = orbit_view(Camera(), grid.size, 1.0) if dim == 3 else None
-    shown = {"image": image, "background": ((0.0,) * 3,) * 2, "exposure": 1.0}
     gravity = (0.0,) * dim
     s, v = (lambda: grid.array()), (lambda: grid.array(dim))
     step = {"rate": 1.0, "dt": 0.1}
-    found = [
+    return [
         (grid.to_numpy, {"array": s()}),
         (grid.to_numpy_padded, {"array": s()}),
         (grid.from_numpy, {"array": s(), "values": np.zeros(grid.shape)}),
@@ -212,10 +207,6 @@ def doors(dim):
         (ranges.fastest, {"velocity": v(), "plane": plane}),
         (tracers.advance, {"velocity": v(), "time": 0.1, "life": 1.0, "fastest": 1.0}),
     ]  # fmt: skip
-    if dim == 2:
-        return [*found, (render_slab, {"grid": grid, "extinction": s(), "glow": grid.array(3), **shown})]
-    volume = {"grid": grid, "extinction": s(), "glow": grid.array(3), "view": view, **shown}
-    return [*found, (render_volume, {**volume, "bricks": None}), (render_sheets, {**volume, "sheets": 2})]
 
 
 DOORS = (
@@ -252,12 +243,11 @@ def test_every_door_is_in_the_list(dim):
         for name, value in arguments.items()
         if isinstance(value, ti.Ndarray)
     }
-    other = ("render_slab",) if dim == 3 else ("render_volume", "render_sheets")
     for module in DOORS:
         for function in functions_of(importlib.import_module(f"taichi_fluid.{module}")):
             for name, parameter in inspect.signature(function).parameters.items():
                 array = parameter.annotation is inspect.Parameter.empty and name != "self"
-                if array and function.__qualname__ not in other:
+                if array:
                     name = f"{function.__qualname__}.{name}"
                     assert (name in listed) != (name in NO_DOORS), name
 

@@ -5,7 +5,7 @@ box then reaches from 0.5 to n + 0.5 along every axis; for the velocity componen
 from 1 to n + 1 along its own axis. A displacement in cells is the same in all of these spaces.
 """
 
-from .._ti import subscript, ti, traced
+from .._ti import argument, local, subscript, ti, traced
 from ..kernels import ARRAY_BITS, address, at_least, at_most, cells_of, flat, strides_of
 
 
@@ -52,11 +52,47 @@ def blend(values, fraction):
     return v[0]
 
 
-@ti.func
-def sample(a: ti.template(), offset, q, n):
+@argument
+class Place:
+    """A point between the 2^dim cells around it.
+
+    Attributes:
+        first: Flat index of the lowest of them.
+        fraction: Where the point lies between them, 0 to 1.
+        s: Strides of the grid.
+    """
+
+    first: object
+    fraction: object
+    s: object
+
+
+@traced
+def place_of(q, n):
+    """The place of the point ``q``."""
+    q, s = local(q), local(strides_of(n))
+    I = local(ti.min(ti.cast(q, ti.i32), n))
+    return Place(local(flat(I, s)), local(q - ti.cast(I, ti.f32)), s)
+
+
+@traced
+def sample_at(a, offset, place, step=1):
+    """Linear interpolation of ``a[offset + step · …]`` at a place; a constant comes out as the same, bit for bit."""
+
+    def blended(cell, axis):
+        if axis == place.s.n:
+            return subscript(a, cell)
+        low = local(blended(cell, axis + 1))
+        high = blended(cell + step * subscript(place.s, axis), axis + 1)
+        return low + subscript(place.fraction, axis) * (high - low)
+
+    return blended(local(address(offset + step * place.first, ARRAY_BITS)), 0)
+
+
+@traced
+def sample(a, offset, q, n):
     """Linear interpolation of ``a[offset + …]`` at ``q``."""
-    values, fraction = corners_at(a, offset, q, n)
-    return blend(values, fraction)
+    return local(sample_at(a, offset, place_of(q, n)))
 
 
 @ti.func
@@ -91,10 +127,8 @@ def face_velocity_at(u: ti.template(), c, axis, n):
     return v
 
 
-@ti.func
+@traced
 def inside_box(q, n):
     """``q`` moved to the nearest point of the box, in the cell-centred index space."""
-    p = q
-    for axis in ti.static(range(q.n)):
-        p[axis] = at_most(at_least(q[axis], ti.f32(0.5)), ti.cast(n[axis], ti.f32) + ti.f32(0.5))
-    return p
+    half = ti.cast(0.5, ti.f32)
+    return at_most(at_least(q, half), ti.cast(n, ti.f32) + half)

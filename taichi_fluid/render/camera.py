@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._ti import argument, ti
+from .._ti import argument, local, subscript, ti, traced
 from ..grid import Grid
 from ..kernels import float_vector
 from ..scene import Camera
@@ -30,17 +30,17 @@ class Eye:
         return ray * (ti.f32(1.0) / ti.sqrt(ray.norm_sqr())), upward
 
 
-@ti.func
+@traced
 def box_span(start, ray, n):
     """Where a ray enters and leaves the box, in cells along it."""
-    enter, leave = ti.f32(0.0), ti.f32(1e9)
-    for axis in ti.static(range(3)):
-        slope = ti.select(ti.abs(ray[axis]) < ti.f32(1e-8), ti.f32(1e-8), ray[axis])
-        near = (ti.f32(0.5) - start[axis]) / slope
-        far = (ti.cast(n[axis], ti.f32) + ti.f32(0.5) - start[axis]) / slope
-        enter = ti.max(enter, ti.min(near, far))
-        leave = ti.min(leave, ti.max(near, far))
-    return enter, leave
+    half, least = ti.cast(0.5, ti.f32), ti.cast(1e-8, ti.f32)
+    slope = local(ti.select(abs(ray) < least, least, ray))
+    one, other = local((half - start) / slope), local((ti.cast(n, ti.f32) + half - start) / slope)
+    near, far = local(ti.min(one, other)), local(ti.max(one, other))
+    enter, leave = ti.cast(0.0, ti.f32), ti.cast(1e9, ti.f32)
+    for axis in range(3):
+        enter, leave = ti.max(enter, subscript(near, axis)), ti.min(leave, subscript(far, axis))
+    return local(enter), local(leave)
 
 
 class View(NamedTuple):

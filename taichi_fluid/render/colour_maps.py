@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from .._ti import argument, ti
+from .._ti import argument, local, subscript, ti, traced
 
 KNOTS = {
     "viridis": (
@@ -59,17 +59,15 @@ class Ramp:
     values: object
     entries: int
 
-    @ti.func
+    @traced
     def at(self, place):
         """Colour at a ``place``, counted in entries and clamped to them; linear in between."""
-        at = ti.min(ti.max(place, ti.f32(0.0)), ti.f32(ti.static(self.entries - 1.0)))
-        entry = ti.min(ti.cast(at, ti.i32), ti.static(self.entries - 2))
-        fraction = at - ti.cast(entry, ti.f32)
-        colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-        for channel in ti.static(range(3)):
-            first, second = self.values[3 * entry + channel], self.values[3 * entry + 3 + channel]
-            colour[channel] = first + fraction * (second - first)
-        return colour
+        at = local(ti.min(ti.max(place, ti.cast(0.0, ti.f32)), ti.cast(self.entries - 1.0, ti.f32)))
+        entry = local(ti.min(ti.cast(at, ti.i32), self.entries - 2))
+        first, second = (
+            ti.Vector([subscript(self.values, 3 * entry + k + channel) for channel in range(3)]) for k in (0, 3)
+        )
+        return first + (at - ti.cast(entry, ti.f32)) * (second - first)
 
 
 @argument
@@ -80,11 +78,11 @@ class Scale:
     low: object
     inv_range: object
 
-    @ti.func
+    @traced
     def colour(self, value):
         """Colour of a value, clamped to the ends."""
-        part = ti.min(ti.max((value - self.low) * self.inv_range, ti.f32(0.0)), ti.f32(1.0))
-        return Ramp(self.table, ENTRIES).at(part * ti.f32(ENTRIES - 1.0))
+        part = ti.min(ti.max((value - self.low) * self.inv_range, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32))
+        return Ramp(self.table, ENTRIES).at(part * ti.cast(ENTRIES - 1.0, ti.f32))
 
 
 def scale_arguments(table, limits: tuple[float, float]) -> tuple:

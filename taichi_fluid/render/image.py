@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._ti import argument, ti
+from .._ti import argument, local, subscript, ti, traced
 from ..kernels import float_vector, int_vector, memory_of
 
 FILMIC = (2.51, 0.03, 2.43, 0.59, 0.14)
@@ -24,21 +24,26 @@ class Screen:
     image: object
     size: object
 
-    @ti.func
+    @traced
     def height_of(self, y):
         """Height of the middle of a pixel over the lower edge, in pixels."""
-        return ti.cast(self.size[1] - y, ti.f32) - ti.f32(0.5)
+        return ti.cast(subscript(self.size, 1) - y, ti.f32) - ti.cast(0.5, ti.f32)
 
-    @ti.func
+    @traced
+    def first(self, x, y):
+        """Where the red of a pixel stands; y = 0 is the top row."""
+        return local(3 * (y * subscript(self.size, 0) + x))
+
+    @traced
     def colour(self, x, y):
         """What a pixel shows."""
-        first = 3 * (y * self.size[0] + x)
-        return ti.Vector([self.image[first], self.image[first + 1], self.image[first + 2]])
+        first = self.first(x, y)
+        return ti.Vector([subscript(self.image, first + channel) for channel in range(3)])
 
     @ti.func
     def put(self, x, y, colour):
-        """Store a colour; y = 0 is the top row."""
-        first = 3 * (y * self.size[0] + x)
+        """Store the colour of a pixel."""
+        first = self.first(x, y)
         for channel in ti.static(range(3)):
             self.image[first + channel] = colour[channel]
 
@@ -51,18 +56,18 @@ class Backdrop:
     bottom: object
     exposure: object
 
-    @ti.func
+    @traced
     def at(self, height_fraction):
         """Vertical gradient; 0 is the lower edge of the image."""
         return self.bottom + height_fraction * (self.top - self.bottom)
 
-    @ti.func
+    @traced
     def shown(self, light):
         """Light to screen: a filmic curve (Narkowicz 2015), then the display's gamma."""
-        x = ti.max(light * self.exposure, ti.f32(0.0))
-        above = x * (ti.f32(FILMIC[0]) * x + ti.f32(FILMIC[1]))
-        below = x * (ti.f32(FILMIC[2]) * x + ti.f32(FILMIC[3])) + ti.f32(FILMIC[4])
-        return ti.min(above / below, ti.f32(1.0)) ** ti.f32(1.0 / GAMMA)
+        a, b, c, d, e = (ti.cast(number, ti.f32) for number in FILMIC)
+        x = local(ti.max(light * self.exposure, ti.cast(0.0, ti.f32)))
+        x = x * (a * x + b) / (x * (c * x + d) + e)
+        return ti.min(x, ti.cast(1.0, ti.f32)) ** ti.cast(1.0 / GAMMA, ti.f32)
 
 
 def shown_colour(light: Sequence[float], exposure: float) -> tuple[float, ...]:

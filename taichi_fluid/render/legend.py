@@ -99,10 +99,8 @@ class Legend:
         if place is None:
             return
         left, top, *_ = place.panel
-        self._overlay.draw(
-            image, left, top, (*lines, place, colour_map, shade),
-            lambda: _paint(place, lines, shade * colour_maps.table(colour_map)),
-        )  # fmt: skip
+        shown = (*lines, place, colour_map, shade)
+        self._overlay.draw(image, left, top, shown, lambda: _paint(place, lines, shade * colour_maps.table(colour_map)))
 
 
 def _paint(place: Layout, lines: list[str], table: np.ndarray) -> np.ndarray:

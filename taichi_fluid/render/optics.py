@@ -10,13 +10,13 @@ none is the background shows.
 
 from collections.abc import Sequence
 
-from .._ti import argument, ti
+from .._ti import argument, local, subscript, ti, traced
 from ..grid import Grid, given
 from ..kernels import Array, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
-from .bricks import Bricks
+from .bricks import Bricks, Occupancy
 from .colour_maps import Ramp, upload
 from .surfaces import Lamp, Obstacle
 
@@ -53,59 +53,68 @@ class Matter:
     has_dye: bool
     glows: bool
 
-    @ti.func
+    @traced
+    def dye_at(self, c, cells):
+        """Red, green and blue."""
+        return ti.Vector([subscript(self.dye, c + channel * cells) for channel in range(3)])
+
+    @traced
     def amount_at(self, c, cells):
         """Smoke plus the strongest of the three dyes."""
-        amount = ti.f32(0.0)
-        if ti.static(self.has_smoke):
-            amount += ti.max(self.smoke[c], ti.f32(0.0))
-        if ti.static(self.has_dye):
-            amount += ti.max(self.dye[c], self.dye[c + cells], self.dye[c + 2 * cells], ti.f32(0.0))
-        return amount
+        nothing = ti.cast(0.0, ti.f32)
+        amount = ti.max(subscript(self.smoke, c), nothing) if self.has_smoke else nothing
+        return local(amount + ti.max(*self.dye_at(c, cells), nothing) if self.has_dye else amount)
 
-    @ti.func
+    @traced
     def glowing_at(self, c):
         """How far a cell glows, from 0 to 1; smooth, as what is seen has no edges."""
-        x = (self.temperature[c] + ti.f32(blackbody.AMBIENT - DULL)) * ti.f32(1.0 / (BRIGHT - DULL))
-        x = ti.min(ti.max(x, ti.f32(0.0)), ti.f32(1.0))
-        return x * x * (ti.f32(3.0) - ti.f32(2.0) * x)
+        x = (subscript(self.temperature, c) + ti.cast(blackbody.AMBIENT - DULL, ti.f32)) * ti.cast(
+            1.0 / (BRIGHT - DULL), ti.f32
+        )
+        x = local(ti.min(ti.max(x, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32)))
+        return x * x * (3 - 2 * x)
 
-    @ti.func
+    @traced
     def opacity_at(self, c, cells):
         """All that a cell blocks, 1/m."""
         opacity = self.strength * self.amount_at(c, cells)
-        if ti.static(self.glows):
-            opacity += self.incandescence * self.glowing_at(c)
-        return opacity
+        return local(opacity + self.incandescence * self.glowing_at(c) if self.glows else opacity)
 
-    @ti.func
+    @traced
     def colour_at(self, c, cells, albedo):
         """Colour of smoke and dye in white light; ``albedo`` is that of smoke."""
-        colour = albedo
-        if ti.static(self.has_dye):
-            amount = ti.max(self.amount_at(c, cells), ti.f32(1e-6))
-            mixed = ti.Vector([self.dye[c], self.dye[c + cells], self.dye[c + 2 * cells]])
-            if ti.static(self.has_smoke):
-                mixed += albedo * self.smoke[c]
-            colour = ti.min(ti.max(mixed / amount, ti.f32(0.0)), ti.f32(1.0))
-        return colour
+        if not self.has_dye:
+            return albedo
+        amount = ti.max(self.amount_at(c, cells), ti.cast(1e-6, ti.f32))
+        mixed = self.dye_at(c, cells)
+        if self.has_smoke:
+            mixed = mixed + albedo * subscript(self.smoke, c)
+        return ti.min(ti.max(mixed / amount, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32))
 
-    @ti.func
+    @traced
     def with_glow(self, c, cells, lit):
         """The light that a cell sends out, if its smoke sends ``lit``: that and glowing gas share it by opacity."""
-        light = lit
-        if ti.static(self.glows):
-            span = ti.static((blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1))
-            hot = self.incandescence * self.glowing_at(c)
-            share = hot / ti.max(hot + self.strength * self.amount_at(c, cells), ti.f32(1e-6))
-            kelvin = self.temperature[c] + ti.f32(blackbody.AMBIENT - blackbody.COLDEST)
-            light += share * (Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.f32(1.0 / span)) - lit)
-        return light
+        if not self.glows:
+            return lit
+        lit, hot = local(lit), local(self.incandescence * self.glowing_at(c))
+        share = hot / ti.max(hot + self.strength * self.amount_at(c, cells), ti.cast(1e-6, ti.f32))
+        span = (blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1)
+        kelvin = subscript(self.temperature, c) + ti.cast(blackbody.AMBIENT - blackbody.COLDEST, ti.f32)
+        sent = Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.cast(1.0 / span, ti.f32))
+        return lit + share * (sent - lit)
 
 
 @ti.func
-def _write_extinction(c, I, s, extinction: ti.template(), n, matter):
-    extinction[c] = matter.opacity_at(c, cells_of(s, n))
+def _write_extinction(c, I, s, extinction: ti.template(), matter, obstacle, bricks, least):
+    """How much a cell blocks; above ``least`` it can be seen, as a solid can."""
+    opacity = matter.opacity_at(c, cells_of(s, obstacle.n))
+    extinction[c] = opacity
+    if ti.static(I.n == 3):  # no ray reads bricks in 2D
+        seen = opacity > least
+        if ti.static(obstacle.there):
+            seen = seen or obstacle.distance[c] < 0
+        if seen:
+            bricks.mark(I)
 
 
 @ti.func
@@ -152,22 +161,18 @@ def light_kernels(loops, has_solids):
 
 
 @kernel_family
-def optics_kernels(loops, has_smoke, has_dye, glows):
+def optics_kernels(loops, has_smoke, has_dye, glows, has_solids):
     Index, Colour, each_cell_in = loops.IntVector, float_vector(3), loops.each_cell_in
     there = (has_smoke, has_dye, glows)
 
     @ti.kernel
     def compute_extinction(
-        smoke: Array,
-        dye: Array,
-        temperature: Array,
-        strength: ti.f32,
-        incandescence: ti.f32,
-        extinction: Array,
-        n: Index,
-    ):
+        smoke: Array, dye: Array, temperature: Array, strength: ti.f32, incandescence: ti.f32, extinction: Array,
+        n: Index, distance: Array, occupied: Array, brick_n: Index, least: ti.f32,
+    ):  # fmt: skip
         matter = Matter(smoke, dye, temperature, None, strength, incandescence, *there)
-        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, n, matter))
+        obstacle, bricks = Obstacle(distance, n, None, has_solids), Occupancy(occupied, brick_n)
+        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, matter, obstacle, bricks, least))
 
     @ti.kernel
     def compute_glow(
@@ -190,15 +195,17 @@ class Optics:
         light_grid: The grid, half as fine, on which arriving light is computed.
         light: Fraction of the light that arrives.
         glow: Red, green and blue, interleaved: ``glow[3 c + channel]``.
+        medium: As the kernels take it: extinction, glow, and shape and spacing of the grid.
     """
 
     def __init__(self, grid: Grid):
         self.grid = grid
         self.light_grid = Grid(tuple((n + 1) // 2 for n in grid.shape), 2 * grid.dx)
         self.extinction, self.glow = grid.array(), grid.array(3)
+        self.medium = (self.extinction, self.glow, grid.n, grid.dx)
         self.bricks = Bricks(grid)
         self.light = self.light_grid.array()
-        self._nothing = [ti.ndarray(ti.f32, 1) for _ in range(4)]
+        self._nothing = [ti.ndarray(ti.f32, 1) for _ in range(5)]
         self._emission = None
 
     def compute(
@@ -222,21 +229,20 @@ class Optics:
         self.grid.require(3, **given(dye=dye))
         strength, incandescence = opacity * look.extinction, opacity * look.incandescence
         glows = temperature is not None and incandescence > 0
-        kernels = optics_kernels(self.grid.costly_loops, smoke is not None, dye is not None, glows)
-        smoke = self._nothing[0] if smoke is None else smoke
-        dye = self._nothing[1] if dye is None else dye
-        temperature = temperature if glows else self._nothing[2]
         if glows and self._emission is None:
             self._emission = upload(blackbody.glow_table())
-        emission = self._emission if glows else self._nothing[3]
+        there = (smoke is not None, dye is not None, glows)
+        kernels = optics_kernels(self.grid.costly_loops, *there, distance is not None)
+        *stand_ins, no_table, no_distance = self._nothing
+        arrays = [a if has else none for a, has, none in zip((smoke, dye, temperature), there, stand_ins, strict=True)]
+        emission, solid = self._emission if glows else no_table, no_distance if distance is None else distance
         n, light_n = self.grid.n, self.light_grid.n
         matter = (strength, incandescence)
-        kernels.compute_extinction(smoke, dye, temperature, *matter, self.extinction, n)
-        if self.grid.dim == 3:  # no ray reads them in 2D
-            self.bricks.update(self.extinction, LEAST_DEPTH / (RAY_STEP * self.grid.dx), distance)
+        self.bricks.occupied.fill(0.0)
+        bricks = self.bricks.occupied, self.bricks.grid.n, LEAST_DEPTH / (RAY_STEP * self.grid.dx)
+        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, *bricks)
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
-            solid = self._nothing[0] if distance is None else distance
             light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(
                 self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
             )
@@ -245,4 +251,4 @@ class Optics:
         sun = colour(*(strong * channel for channel in look.light))
         ambient = colour(*(brightness * channel for channel in ((FLAT, FLAT, FLAT) if flat else look.ambient)))
         lamp = (colour(*look.albedo), self.light, light_n, sun, ambient)
-        kernels.compute_glow(smoke, dye, temperature, emission, *matter, *lamp, self.glow, n)
+        kernels.compute_glow(*arrays, emission, *matter, *lamp, self.glow, n)

@@ -4,12 +4,11 @@ So smoke was drawn before graphics cards could march rays: a few dozen textured 
 """
 
 from .._ti import ti
-from ..grid import Grid
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .image import Backdrop, Image, Screen, backdrop_arguments
-from .optics import LEAST_DEPTH
+from .optics import LEAST_DEPTH, Optics
 from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
 from .volume import Medium
 
@@ -42,11 +41,12 @@ def _sheets_pixel(x, y, screen, backdrop, eye, medium, normal, sheets, surface):
         ahead = (plane - eye.place.dot(normal)) * steepness
         if ahead > 0 and t > enter and t < end and passing > ti.f32(0.004):
             q = inside_box(eye.place + t * ray, medium.n)
-            depth = medium.extinction_at(q) * thickness
+            extinction, place = medium.at(q)
+            depth = extinction * thickness
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 shade = ti.f32(1.0) - ti.f32(1.0 - DEEPEST) * ti.cast(k, ti.f32) / ti.cast(sheets, ti.f32)
-                colour += passing * (ti.f32(1.0) - through) * shade * medium.glow_at(q)
+                colour += passing * (ti.f32(1.0) - through) * shade * medium.glow_at(place)
                 passing *= through
     if ti.static(surface.obstacle.there):
         if end < leave:
@@ -82,18 +82,16 @@ def sheet_kernels(loops, has_solids):
 
 
 def render_sheets(
-    grid: Grid, extinction, glow, view: View, image: Image, background, exposure: float, sheets: int,
-    surfaces: Surfaces | None = None,
-) -> None:  # fmt: skip
+    optics: Optics, view: View, image: Image, background, exposure: float, sheets: int, surfaces: Surfaces | None = None
+) -> None:
     """Draw a 3D grid as ``sheets`` parallel planes; the other arguments are those of ``render_volume``.
 
     Each is as opaque as the layer that it stands for, so their number changes how it looks, not how dense it is.
     """
-    grid.require(extinction=extinction)
-    grid.require(3, glow=glow)
+    grid = optics.grid
+    grid.require_runtime()
     along = max(range(3), key=lambda axis: abs(view.forward[axis]))
     normal = float_vector(3)(*(float(axis == along) for axis in range(3)))
-    sheet_kernels(grid.loops, surfaces is not None).blend_sheets(
-        *image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid), extinction, glow, grid.n, grid.dx,
-        normal, sheets, *surface_arguments(surfaces, image.nothing, 3),
-    )  # fmt: skip
+    picture = (*image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid))
+    volume = (*optics.medium, normal, sheets, *surface_arguments(surfaces, image.nothing, 3))
+    sheet_kernels(grid.loops, surfaces is not None).blend_sheets(*picture, *volume)

@@ -43,11 +43,6 @@ class Crowd:
     life: object
 
     @ti.func
-    def age(self, k):
-        """Of one tracer, in seconds."""
-        return self.lives[k]
-
-    @ti.func
     def births(self, k):
         """How often a tracer was born."""
         return ti.cast(self.lives[self.count + k], ti.i32)
@@ -173,7 +168,7 @@ def _outside_solids(p, obstacle):
 def _advance(k, crowd, flow, sides, obstacle, fastest, dt):
     """Age one tracer by ``dt``, let it be born again at the end of its life, and move it."""
     births = crowd.births(k)
-    age = crowd.age(k) + dt
+    age = crowd.lives[k] + dt
     duration = dt
     p = crowd.vector(crowd.places, k, flow.n)
     here = 1
@@ -273,7 +268,7 @@ class Streaks:
 @ti.func
 def _draw_tracer(k, crowd, size, eye, scale, streaks, obstacle):
     p, v = crowd.vector(crowd.places, k, obstacle.n), crowd.vector(crowd.motions, k, obstacle.n)
-    part = crowd.age(k) / crowd.life
+    part = crowd.lives[k] / crowd.life
     weight = ti.min(part / ti.f32(BRIGHTEN), (ti.f32(1.0) - part) / ti.f32(FADE), ti.f32(1.0))
     place, depth = _on_screen(p, size, eye)
     tail, tail_depth = _on_screen(p - (streaks.seconds / obstacle.dx) * v, size, eye)
@@ -412,7 +407,5 @@ class Tracers:
         streak = STREAK * max(grid.size) / fastest if fastest > 0 else 0.0
         radius = max(1.0, min(image.width, image.height) / 480)
         crowd = self.places, self.motions, self.lives, self.count, life
-        streaks = self._light, streak, radius, BRIGHTNESS
-        self._kernels.draw(
-            *image.screen, *crowd, *eye, *scale_arguments(table, limits), *streaks, *self._obstacle
-        )  # fmt: skip
+        drawn = (*scale_arguments(table, limits), self._light, streak, radius, BRIGHTNESS)
+        self._kernels.draw(*image.screen, *crowd, *eye, *drawn, *self._obstacle)

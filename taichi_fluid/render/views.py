@@ -136,15 +136,12 @@ class Parts:
 
     def draw_smoke(self, look: Look, image: Image) -> None:
         """Fill the picture with the optical volume."""
-        grid, optics, surfaces = self.simulation.grid, self.optics, self.surfaces(look)
+        optics, surfaces, view = self.optics, self.surfaces(look), self.view(image)
         background = (look.background_top, look.background_bottom)
-        view = self.view(image)
         if view is None:
-            render_slab(grid, optics.extinction, optics.glow, image, background, look.exposure, surfaces)
+            render_slab(optics, image, background, look.exposure, surfaces)
         else:
-            render_volume(
-                grid, optics.extinction, optics.glow, optics.bricks, view, image, background, look.exposure, surfaces
-            )  # fmt: skip
+            render_volume(optics, view, image, background, look.exposure, surfaces)
 
     def shown_quantity(self, look: Look) -> str:
         """The look's quantity, or if the scene does not carry it, what comes nearest to it."""
@@ -233,11 +230,7 @@ class Sheets(LitVolume):
             parts.draw_smoke(look, image)
             return
         background = (look.background_top, look.background_bottom)
-        optics = parts.optics
-        render_sheets(
-            parts.simulation.grid, optics.extinction, optics.glow, view, image, background, look.exposure, look.sheets,
-            parts.surfaces(look),
-        )  # fmt: skip
+        render_sheets(parts.optics, view, image, background, look.exposure, look.sheets, parts.surfaces(look))
 
 
 class Slice:
@@ -284,9 +277,7 @@ class Slice:
         """Fill the picture."""
         parts, limits = self.parts, self.measure(look)
         table, plane = parts.tables[look.colour_map], self.plane(look)
-        render_slice(
-            parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade
-        )  # fmt: skip
+        render_slice(parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade)
         self._draw_over(look, image, plane)
         parts.add_legend(look, parts.shown_quantity(look), limits, self.shade)
 
@@ -327,10 +318,8 @@ class Arrows(Slice):
         return self._fastest.limits[1]
 
     def _draw_over(self, look: Look, image: Image, plane: Plane) -> None:
-        parts = self.parts
-        render_arrows(
-            parts.simulation.grid, self._velocity, image, plane, look.arrows, self._speed(look, plane), parts.distance
-        )  # fmt: skip
+        grid, speed = self.parts.simulation.grid, self._speed(look, plane)
+        render_arrows(grid, self._velocity, image, plane, look.arrows, speed, self.parts.distance)
 
 
 class TracerStreaks:

@@ -1,14 +1,13 @@
 """The volume view in 3D: emission and absorption along the rays of a camera; and its 2D sister, a lit slab."""
 
-from .._ti import argument, ti
-from ..grid import Grid
-from ..kernels import Array, float_vector, int_vector, kernel_family, strides_of
-from ..operators.interpolation import inside_box, lower_corner_at, sample
+from .._ti import argument, local, subscript, ti, traced
+from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..operators.interpolation import inside_box, place_of, sample_at
 from ..operators.noise import hash_01
-from .bricks import Bricks, Occupancy, steps_to_leave
+from .bricks import Occupancy, steps_to_leave
 from .camera import Eye, View, box_span
 from .image import Backdrop, Image, Screen, backdrop_arguments
-from .optics import LEAST_DEPTH, RAY_STEP
+from .optics import LEAST_DEPTH, RAY_STEP, Optics
 from .ranges import plane_of
 from .slices import Window, plane_window
 from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
@@ -25,29 +24,22 @@ class Medium:
     glow: object
     n: object
 
-    @ti.func
-    def extinction_at(self, q):
-        """Linear interpolation at ``q``."""
-        return sample(self.extinction, 0, q, self.n)
+    @traced
+    def at(self, q):
+        """Linear interpolation of the extinction at ``q``, and the place for ``glow_at``."""
+        place = place_of(q, self.n)
+        return sample_at(self.extinction, 0, place), place
 
-    @ti.func
-    def glow_at(self, q):
-        """Linear interpolation of the colours at ``q``."""
-        s = strides_of(self.n)
-        base, fraction = lower_corner_at(q, self.n)
-        total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-        for corner in ti.static(range(2**q.n)):
-            c = base
-            w = ti.f32(1.0)
-            for axis in ti.static(range(q.n)):
-                if ti.static((corner >> axis) & 1):
-                    c += s[axis]
-                    w *= fraction[axis]
-                else:
-                    w *= ti.f32(1.0) - fraction[axis]
-            for channel in ti.static(range(3)):
-                total[channel] += w * self.glow[3 * c + channel]
-        return total
+    @traced
+    def glow_at(self, place):
+        """Linear interpolation of the colours."""
+        corners = [(place.first, ti.cast(1.0, ti.f32))]
+        for axis in range(self.n.n):
+            s, f = subscript(place.s, axis), subscript(place.fraction, axis)
+            rest = local(1 - f)
+            corners = [(c, local(w * rest)) for c, w in corners] + [(c + s, local(w * f)) for c, w in corners]
+        corners = [(local(3 * c), w) for c, w in corners]
+        return ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) for k in range(3)])
 
 
 @ti.func
@@ -67,7 +59,8 @@ def _march_pixel(x, y, screen, backdrop, eye, medium, bricks, surface):
             k = ti.max(steps_to_leave(brick, eye.place, ray, start, ti.f32(RAY_STEP)), k + 1)
         else:
             k += 1
-            depth = medium.extinction_at(q) * ti.f32(RAY_STEP) * surface.obstacle.dx
+            extinction, place = medium.at(q)
+            depth = extinction * ti.f32(RAY_STEP) * surface.obstacle.dx
             if ti.static(surface.obstacle.there):
                 sunk = surface.obstacle.depth_at(q)
                 if sunk < 0:
@@ -75,7 +68,7 @@ def _march_pixel(x, y, screen, backdrop, eye, medium, bricks, surface):
                     passing, depth = ti.f32(0.0), ti.f32(0.0)
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
-                colour += passing * (ti.f32(1.0) - through) * medium.glow_at(q)
+                colour += passing * (ti.f32(1.0) - through) * medium.glow_at(place)
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
@@ -88,8 +81,9 @@ def _slab_pixel(x, y, screen, backdrop, window, medium, thickness, surface):
     colour = backdrop.at(screen.height_of(y) / ti.cast(screen.size[1], ti.f32))
     inside = inside_box(q, medium.n)
     if (q - inside).norm_sqr() == 0:
-        passing = ti.exp(-medium.extinction_at(inside) * thickness)
-        colour = passing * colour + (ti.f32(1.0) - passing) * medium.glow_at(inside)
+        extinction, place = medium.at(inside)
+        passing = ti.exp(-extinction * thickness)
+        colour = passing * colour + (ti.f32(1.0) - passing) * medium.glow_at(place)
         if ti.static(surface.obstacle.there):
             covered = surface.obstacle.covered_at(inside, window.across[0])
             if covered > 0:
@@ -136,37 +130,30 @@ def volume_kernels(loops, has_solids):
 
 
 def render_volume(
-    grid: Grid, extinction, glow, bricks: Bricks, view: View, image: Image, background, exposure: float,
-    surfaces: Surfaces | None = None,
-) -> None:  # fmt: skip
+    optics: Optics, view: View, image: Image, background, exposure: float, surfaces: Surfaces | None = None
+) -> None:
     """Ray-march the optical volume of a 3D grid into ``image``.
 
     Args:
-        grid: The grid.
-        extinction: 1/m, ghosts filled.
-        glow: Interleaved colours, ghosts filled.
-        bricks: Where there is anything to see.
+        optics: The optical volume.
         view: The camera's view, in metres.
         image: What to fill.
         background: Colours of the upper and the lower edge.
         exposure: Brightness.
         surfaces: Solids to draw.
     """
-    grid.require(extinction=extinction)
-    grid.require(3, glow=glow)
-    volume_kernels(grid.loops, surfaces is not None).march(
-        *image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid), extinction, glow, grid.n, grid.dx,
-        bricks.occupied, bricks.grid.n, *surface_arguments(surfaces, image.nothing, 3),
-    )  # fmt: skip
+    grid, bricks = optics.grid, optics.bricks
+    grid.require_runtime()
+    picture = (*image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid))
+    volume = (*optics.medium, bricks.occupied, bricks.grid.n, *surface_arguments(surfaces, image.nothing, 3))
+    volume_kernels(grid.loops, surfaces is not None).march(*picture, *volume)
 
 
-def render_slab(
-    grid: Grid, extinction, glow, image: Image, background, exposure: float, surfaces: Surfaces | None = None
-) -> None:
+def render_slab(optics: Optics, image: Image, background, exposure: float, surfaces: Surfaces | None = None) -> None:
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
-    grid.require(extinction=extinction)
-    grid.require(3, glow=glow)
-    volume_kernels(grid.loops, surfaces is not None).slab(
-        *image.screen, *backdrop_arguments(background, exposure), *plane_window(grid, plane_of(grid, 2, 0.5), image), extinction, glow, grid.n,
-        grid.dx, SLAB * grid.size[1], *surface_arguments(surfaces, image.nothing, 2),
-    )  # fmt: skip
+    grid = optics.grid
+    grid.require_runtime()
+    window = plane_window(grid, plane_of(grid, 2, 0.5), image)
+    picture = (*image.screen, *backdrop_arguments(background, exposure), *window)
+    volume = (*optics.medium, SLAB * grid.size[1], *surface_arguments(surfaces, image.nothing, 2))
+    volume_kernels(grid.loops, surfaces is not None).slab(*picture, *volume)
