@@ -43,7 +43,7 @@ TRAFFIC = {
     "force_kernels.accelerate": ("velocity", "velocity"),
     "confinement_kernels.compute_vorticity": ("velocity", "vorticity:w magnitude"),
     "confinement_kernels.confine": ("vorticity:w magnitude  velocity force", "force  velocity"),
-    "flame_kernels.burn": ("fuel temperature smoke expansion", "fuel temperature smoke expansion"),
+    "flame_kernels.burn": ("fuel temperature smoke growth", "fuel temperature smoke growth"),
     "expansion_kernels.keep_open_part": ("expansion open", "expansion"),
     "expansion_kernels.dilute": ("a:1 expansion", "a:1"),
     "radiation_kernels.radiate": ("temperature", "temperature"),

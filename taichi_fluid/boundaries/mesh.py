@@ -11,6 +11,7 @@ import numpy as np
 
 from .._ti import ti
 from ..kernels import Array, float_vector, int_vector, kernel_family, loop_shape
+from ..operators.vectors import length
 from .solids.shapes import SampledDistance
 
 MARGIN = 3
@@ -50,14 +51,14 @@ def _closest_on_triangle(p, a, b, c):
 def _solid_angle(p, a, b, c):
     """Signed solid angle of the triangle seen from ``p``, after Van Oosterom and Strackee (1983)."""
     x, y, z = a - p, b - p, c - p
-    lx, ly, lz = ti.sqrt(x.norm_sqr()), ti.sqrt(y.norm_sqr()), ti.sqrt(z.norm_sqr())
+    lx, ly, lz = length(x), length(y), length(z)
     volume = x.dot(y.cross(z))
     spread = lx * ly * lz + x.dot(y) * lz + y.dot(z) * lx + z.dot(x) * ly
     return ti.f32(2.0) * ti.atan2(volume, spread)
 
 
 @ti.func
-def _corner(triangles: ti.template(), k, corner: ti.template()):
+def _corner(triangles: Array, k, corner):
     at = 9 * k + 3 * corner
     return ti.Vector([triangles[at], triangles[at + 1], triangles[at + 2]])
 

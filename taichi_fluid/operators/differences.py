@@ -1,21 +1,21 @@
 """First differences on the staggered grid."""
 
-from .._ti import ti
-from ..kernels import cells_of, strides_of
+from .._ti import subscript, ti, traced
+from ..kernels import Array, cells_of, strides_of
 
 
-@ti.func
+@traced
 def _kept_apart(difference, n):
     """``difference``, hidden from a compiler that is allowed to reorder sums.
 
     It would subtract 2·dim times the middle from the sum of the neighbours, which for a constant is not 0 but rounding.
     The bits are combined with the sign of a size, which is 0, but only a reader knows.
     """
-    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (n[0] >> 31), ti.f32)
+    return ti.bit_cast(ti.bit_cast(difference, ti.i32) ^ (subscript(n, 0) >> 31), ti.f32)
 
 
 @ti.func
-def difference_sum(x: ti.template(), c, s, n):
+def difference_sum(x: Array, c, s, n):
     """Sum over the 2·dim neighbours of (x_neighbour - x_c): dx² times the Laplacian; of a constant it is 0 exactly."""
     here = x[c]
     total = ti.f32(0.0)
@@ -26,7 +26,7 @@ def difference_sum(x: ti.template(), c, s, n):
 
 
 @ti.func
-def open_difference_sum(x: ti.template(), open: ti.template(), c, s, n):
+def open_difference_sum(x: Array, open: Array, c, s, n):
     """The same with each difference weighted by how far the face between is open."""
     cells = cells_of(s, n)
     here = x[c]
@@ -39,7 +39,7 @@ def open_difference_sum(x: ti.template(), open: ti.template(), c, s, n):
 
 
 @ti.func
-def outflow_at(u: ti.template(), c, s, n):
+def outflow_at(u: Array, c, s, n):
     """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
     cells = cells_of(s, n)
     total = u[c + s[0]] - u[c]
@@ -50,7 +50,7 @@ def outflow_at(u: ti.template(), c, s, n):
 
 
 @ti.func
-def centre_velocity_at(u: ti.template(), c, n):
+def centre_velocity_at(u: Array, c, n):
     """Velocity at the centre of cell ``c``: means of opposite faces."""
     s = strides_of(n)
     cells = cells_of(s, n)
@@ -61,7 +61,7 @@ def centre_velocity_at(u: ti.template(), c, n):
 
 
 @ti.func
-def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
+def centre_derivative_at(u: Array, c, component: ti.template(), along: ti.template(), n):
     """Dx times d(u_component)/d(x_along) at the centre of cell ``c``, for two different axes."""
     s = strides_of(n)
     above = c + component * cells_of(s, n) + s[along]
@@ -71,7 +71,7 @@ def centre_derivative_at(u: ti.template(), c, component: ti.template(), along: t
 
 
 @ti.func
-def vorticity_at(u: ti.template(), c, n, derivative: ti.template()):
+def vorticity_at(u: Array, c, n, derivative: ti.template()):
     """Dx times the curl of the velocity at the centre of cell ``c``, as a vector of three.
 
     In 2D only the last of them is not 0. ``derivative`` is that of the placement of the velocity.
@@ -85,7 +85,7 @@ def vorticity_at(u: ti.template(), c, n, derivative: ti.template()):
 
 
 @ti.func
-def gradient_at(a: ti.template(), c, s):
+def gradient_at(a: Array, c, s):
     """2 dx times the gradient of a quantity at cell centres: central differences."""
     g = ti.cast(s, ti.f32)
     for axis in ti.static(range(s.n)):

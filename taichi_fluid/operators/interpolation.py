@@ -6,7 +6,7 @@ from 1 to n + 1 along its own axis. A displacement in cells is the same in all o
 """
 
 from .._ti import argument, local, subscript, ti, traced
-from ..kernels import ARRAY_BITS, address, at_least, at_most, cells_of, flat, strides_of
+from ..kernels import ARRAY_BITS, Array, address, at_least, at_most, cells_of, flat, strides_of
 
 
 @traced
@@ -31,7 +31,7 @@ def lower_corner_at(q, n):
 
 
 @ti.func
-def corners_at(a: ti.template(), offset, q, n):
+def corners_at(a: Array, offset, q, n):
     """The 2^dim values around ``q``, first axis in the lowest bit, and where ``q`` lies between them (0 to 1)."""
     s = strides_of(n)
     base, fraction = lower_corner_at(q, n)
@@ -96,7 +96,7 @@ def sample(a, offset, q, n):
 
 
 @ti.func
-def sample_velocity(u: ti.template(), q, n):
+def sample_velocity(u: Array, q, n):
     """Velocity of the staggered grid at the point ``q`` of the cell-centred index space."""
     cells = cells_of(strides_of(n), n)
     v = q
@@ -108,7 +108,7 @@ def sample_velocity(u: ti.template(), q, n):
 
 
 @ti.func
-def face_velocity_at(u: ti.template(), c, axis, n):
+def face_velocity_at(u: Array, c, axis, n):
     """Velocity at the lower face of cell ``c`` along ``axis``, on the staggered grid.
 
     Exactly what interpolation gives there, with fewer loads: one component is stored on the spot, which here is the mean

@@ -4,16 +4,15 @@ A kernel family that reads a velocity takes the grid's ``Placement`` as part of 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-from .._ti import ti
-from ..kernels import cells_of, strides_of
+from .._ti import argument, ti
+from ..kernels import Array, cells_of, strides_of
 from .differences import centre_derivative_at, centre_velocity_at, outflow_at
 from .interpolation import sample, sample_velocity
 
 
 @ti.func
-def _sample_centred(u: ti.template(), q, n):
+def _sample_centred(u: Array, q, n):
     cells = cells_of(strides_of(n), n)
     v = q
     for axis in ti.static(range(q.n)):
@@ -22,7 +21,7 @@ def _sample_centred(u: ti.template(), q, n):
 
 
 @ti.func
-def _centred_at(u: ti.template(), c, n):
+def _centred_at(u: Array, c, n):
     cells = cells_of(strides_of(n), n)
     v = ti.cast(n, ti.f32)
     for axis in ti.static(range(n.n)):
@@ -31,7 +30,7 @@ def _centred_at(u: ti.template(), c, n):
 
 
 @ti.func
-def _centred_outflow_at(u: ti.template(), c, s, n):
+def _centred_outflow_at(u: Array, c, s, n):
     """Dx times the divergence by central differences over two cells."""
     cells = cells_of(s, n)
     total = u[c + s[0]] - u[c - s[0]]
@@ -42,13 +41,14 @@ def _centred_outflow_at(u: ti.template(), c, s, n):
 
 
 @ti.func
-def _centred_derivative_at(u: ti.template(), c, component: ti.template(), along: ti.template(), n):
+def _centred_derivative_at(u: Array, c, component: ti.template(), along: ti.template(), n):
     s = strides_of(n)
     place = c + component * cells_of(s, n)
     return ti.f32(0.5) * (u[place + s[along]] - u[place - s[along]])
 
 
-class Placement(NamedTuple):
+@argument
+class Placement:
     """What reads a velocity of one grid.
 
     Attributes:
@@ -67,6 +67,4 @@ class Placement(NamedTuple):
 
 
 STAGGERED = Placement(False, sample_velocity, centre_velocity_at, outflow_at, centre_derivative_at)
-COLLOCATED = Placement(
-    True, _sample_centred, _centred_at, _centred_outflow_at, _centred_derivative_at
-)  # fmt: skip
+COLLOCATED = Placement(True, _sample_centred, _centred_at, _centred_outflow_at, _centred_derivative_at)

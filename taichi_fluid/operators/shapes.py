@@ -6,12 +6,13 @@ the radius.
 """
 
 from .._ti import ti
+from .vectors import length
 
 
 @ti.func
 def sphere_distance(x, a, b, radius):
     """Distance to a sphere (2D: a disk)."""
-    return ti.sqrt((x - a).norm_sqr()) - radius
+    return length(x - a) - radius
 
 
 @ti.func
@@ -19,14 +20,14 @@ def capsule_distance(x, a, b, radius):
     """Distance to all points within ``radius`` of the segment from ``a`` to ``b``."""
     axis = b - a
     along = (x - a).dot(axis) / ti.max(axis.dot(axis), ti.f32(1e-20))
-    return ti.sqrt((x - a - ti.min(ti.max(along, ti.f32(0.0)), ti.f32(1.0)) * axis).norm_sqr()) - radius
+    return length(x - a - ti.min(ti.max(along, ti.f32(0.0)), ti.f32(1.0)) * axis) - radius
 
 
 @ti.func
 def box_distance(x, a, b, radius):
     """Distance to a box with centre ``a`` and half edges ``b``."""
     beyond = ti.abs(x - a) - (b - radius)
-    outside = ti.sqrt(ti.max(beyond, x * ti.f32(0.0)).norm_sqr())
+    outside = length(ti.max(beyond, x * ti.f32(0.0)))
     return outside + ti.min(beyond.max(), ti.f32(0.0)) - radius
 
 
@@ -34,10 +35,10 @@ def box_distance(x, a, b, radius):
 def cylinder_distance(x, a, b, radius):
     """Distance to a cylinder with flat ends ``a`` and ``b``; in 2D a rectangle of half width ``radius``."""
     axis = b - a
-    length = ti.max(ti.sqrt(axis.norm_sqr()), ti.f32(1e-20))
-    along = (x - a).dot(axis) / length
-    across = ti.sqrt((x - a - along / length * axis).norm_sqr()) - radius
-    beyond = ti.abs(along - ti.f32(0.5) * length) - ti.f32(0.5) * length
+    height = ti.max(length(axis), ti.f32(1e-20))
+    along = (x - a).dot(axis) / height
+    across = length(x - a - along / height * axis) - radius
+    beyond = ti.abs(along - ti.f32(0.5) * height) - ti.f32(0.5) * height
     outside = ti.sqrt(ti.max(across, ti.f32(0.0)) ** 2 + ti.max(beyond, ti.f32(0.0)) ** 2)
     return outside + ti.min(ti.max(across, beyond), ti.f32(0.0))
 

@@ -8,7 +8,7 @@ rate, where theirs burns at a front: so flames are as thick as the cells allow, 
 
 import math
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..grid import Grid, given
 from ..kernels import PARTIALS, Array, add, cells_of, kernel_family
@@ -19,26 +19,56 @@ RADIATION_AT = 1000.0
 """Temperature above ambient at which the rate of radiative cooling is given, K."""
 
 
+@argument
+class Gas:
+    """What burning changes, at cell centres: ``fuel``, ``temperature``, ``smoke`` and ``growth``, as ``Flame`` has them."""
+
+    fuel: object
+    temperature: object
+    smoke: object
+    growth: object
+
+
+@argument
+class Combustion:
+    """How gas burns in a step.
+
+    Attributes:
+        part: Of the fuel that burns.
+        ignition: Temperature from which it does, K above ambient.
+        heat: K for each unit burnt.
+        soot: Smoke for each unit burnt.
+        expansion: Divergence for each unit burnt, 1/s.
+        sooty: Whether there is any soot.
+        expands: Whether the gas expands.
+    """
+
+    part: object
+    ignition: object
+    heat: object
+    soot: object
+    expansion: object
+    sooty: object
+    expands: object
+
+
 @ti.func
-def _burn_at(
-    c, I, s, fuel: ti.template(), temperature: ti.template(), smoke: ti.template(), expansion: ti.template(), part,
-    ignition, heat, soot, growth, sooty: ti.template(), expands: ti.template(),
-):  # fmt: skip
+def _burn_at(c, I, s, gas, combustion):
     """Burn a part of what a cell has, if it is hot enough; returns how much."""
     burnt = ti.f32(0.0)
-    if temperature[c] >= ignition:
-        burnt = part * ti.max(fuel[c], ti.f32(0.0))
-        fuel[c] = fuel[c] - burnt
-        temperature[c] = temperature[c] + heat * burnt
-        if ti.static(sooty):
-            smoke[c] = smoke[c] + soot * burnt
-        if ti.static(expands):
-            expansion[c] = expansion[c] + growth * burnt
+    if gas.temperature[c] >= combustion.ignition:
+        burnt = combustion.part * ti.max(gas.fuel[c], ti.f32(0.0))
+        gas.fuel[c] = gas.fuel[c] - burnt
+        gas.temperature[c] = gas.temperature[c] + combustion.heat * burnt
+        if ti.static(combustion.sooty):
+            gas.smoke[c] = gas.smoke[c] + combustion.soot * burnt
+        if ti.static(combustion.expands):
+            gas.growth[c] = gas.growth[c] + combustion.expansion * burnt
     return burnt
 
 
 @ti.func
-def _keep_open_part_at(c, I, s, expansion: ti.template(), open: ti.template(), n):
+def _keep_open_part_at(c, I, s, expansion: Array, open: Array, n):
     """Of a cell that a solid cuts, only the fluid's part expands: the mean of how far its faces are open."""
     cells = cells_of(s, n)
     total = ti.f32(0.0)
@@ -48,12 +78,12 @@ def _keep_open_part_at(c, I, s, expansion: ti.template(), open: ti.template(), n
 
 
 @ti.func
-def _dilute_at(c, I, s, a: ti.template(), expansion: ti.template(), offset, dt):
+def _dilute_at(c, I, s, a: Array, expansion: Array, offset, dt):
     a[offset + c] = a[offset + c] / (ti.f32(1.0) + expansion[c] * dt)
 
 
 @ti.func
-def _radiate_at(c, I, s, temperature: ti.template(), rate):
+def _radiate_at(c, I, s, temperature: Array, rate):
     """T' = -r T (T / 1000 K)³ makes 1 / T³ grow evenly; ``rate`` is 3 r dt."""
     hot = temperature[c]
     if hot > 0:
@@ -67,13 +97,12 @@ def flame_kernels(loops, sooty, expands):
 
     @ti.kernel
     def burn(
-        fuel: Array, temperature: Array, smoke: Array, expansion: Array, n: IntVector, part: ti.f32, ignition: ti.f32,
-        heat: ti.f32, soot: ti.f32, growth: ti.f32, partials: Array, burnt: Array,
+        fuel: Array, temperature: Array, smoke: Array, growth: Array, n: IntVector, part: ti.f32, ignition: ti.f32,
+        heat: ti.f32, soot: ti.f32, expansion: ti.f32, partials: Array, burnt: Array,
     ):  # fmt: skip
-        reduce_cells(
-            n, partials, ti.f32(0.0), add, _burn_at,
-            (fuel, temperature, smoke, expansion, part, ignition, heat, soot, growth, sooty, expands),
-        )  # fmt: skip
+        gas = Gas(fuel, temperature, smoke, growth)
+        combustion = Combustion(part, ignition, heat, soot, expansion, sooty, expands)
+        reduce_cells(n, partials, ti.f32(0.0), add, _burn_at, (gas, combustion))
         ti.loop_config(serialize=True)
         for _ in range(1):
             burnt[0] = burnt[0] + reduced(partials, ti.f32(0.0), add)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from .._ti import ti
+from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.noise import value_noise
@@ -13,69 +13,102 @@ MOTTLE_SPEED = 6.0
 """How many of its own features the mottling of a source moves through in a second."""
 
 
-@ti.func
-def _covered_at(I, origin, dx, period, a, b, radius, distance: ti.template(), component: ti.template()):
-    """Fraction covered by the shape and its images, of a cell or of the control volume of a lower face.
+@argument
+class Region:
+    """What a source covers.
 
-    Beside it the way there from ``a`` of the image that covers it.
+    Attributes:
+        distance: One of ``operators.shapes.SHAPES``.
+        origin: Lower corner of the box, m.
+        dx: Edge of a cell, m.
+        period: Per axis, after how many metres the region is there again; 0 where it is not.
+        a: First point of the shape, m.
+        b: Second point of the shape, m.
+        radius: Of the shape, m.
     """
-    x = origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx
-    if ti.static(component >= 0):
-        x[component] -= ti.f32(0.5) * dx
-    images = ti.i32(1)
-    for axis in ti.static(range(I.n)):
-        if period[axis] > 0:
-            images *= ti.i32(3)
-    covered, way = ti.f32(0.0), x - a
-    for image in range(images):
-        y, rest = x, image
-        for axis in ti.static(range(I.n)):
-            if period[axis] > 0:
-                y[axis] += ti.cast(rest % ti.i32(3) - ti.i32(1), ti.f32) * period[axis]
-                rest = rest // ti.i32(3)
-        part = coverage(distance(y, a, b, radius), ti.f32(1.0) / dx)
-        if part > 0:
-            covered += part
-            way = y - a
-    return ti.min(covered, ti.f32(1.0)), way
+
+    distance: object
+    origin: object
+    dx: object
+    period: object
+    a: object
+    b: object
+    radius: object
+
+    @ti.func
+    def centre_of(self, I):
+        """Centre of a cell, m."""
+        return self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
+
+    @ti.func
+    def cover_at(self, x):
+        """Fraction, of a cell around ``x``, that the shape and its images cover, and the way there from their ``a``."""
+        images = ti.i32(1)
+        for axis in ti.static(range(x.n)):
+            if self.period[axis] > 0:
+                images *= ti.i32(3)
+        covered, way = ti.f32(0.0), x - self.a
+        for image in range(images):
+            y, rest = x, image
+            for axis in ti.static(range(x.n)):
+                if self.period[axis] > 0:
+                    y[axis] += ti.cast(rest % ti.i32(3) - ti.i32(1), ti.f32) * self.period[axis]
+                    rest = rest // ti.i32(3)
+            part = coverage(self.distance(y, self.a, self.b, self.radius), ti.f32(1.0) / self.dx)
+            if part > 0:
+                covered += part
+                way = y - self.a
+        return ti.min(covered, ti.f32(1.0)), way
+
+
+@argument
+class Mottle:
+    """Patches in which a source emits: how strong they are, 0 to 1, how many in a metre, and how far they have moved."""
+
+    strength: object
+    frequency: object
+    phase: object
 
 
 @ti.func
-def _add_rate_at(
-    c, I, s, out: ti.template(), offset, amount, origin, dx, period, a, b, radius, mottle, frequency, phase,
-    distance: ti.template(),
-):  # fmt: skip
-    covered, way = _covered_at(I, origin, dx, period, a, b, radius, distance, -1)
+def _add_rate_at(c, I, s, out: Array, offset, amount, region, mottle):
+    here = loaded(region)
+    covered, way = here.cover_at(here.centre_of(I))
     if covered > 0:
-        patch = ti.f32(1.0) + mottle * (ti.f32(2.0) * value_noise(way * frequency + phase) - ti.f32(1.0))
+        noise = value_noise(way * mottle.frequency + mottle.phase)
+        patch = ti.f32(1.0) + mottle.strength * (ti.f32(2.0) * noise - ti.f32(1.0))
         out[offset + c] = out[offset + c] + amount * covered * patch
 
 
 @ti.func
-def _raise_at(
-    c, I, s, out: ti.template(), offset, amount, origin, dx, period, a, b, radius, distance: ti.template()
-):  # fmt: skip
-    covered, _ = _covered_at(I, origin, dx, period, a, b, radius, distance, -1)
+def _raise_at(c, I, s, out: Array, offset, amount, region):
+    here = loaded(region)
+    covered, _ = here.cover_at(here.centre_of(I))
     if covered > 0:
         out[offset + c] = ti.max(out[offset + c], amount * covered)
 
 
 @ti.func
-def _drive_at(
-    c, I, s, u: ti.template(), target, origin, dx, period, a, b, radius, n, distance: ti.template(),
-    collocated: ti.template(),
-):  # fmt: skip
-    cells = cells_of(s, n)
+def _drive_at(c, I, s, u: Array, target, n, region, collocated: ti.template()):
+    here = loaded(region)
     for axis in ti.static(range(n.n)):
-        place = ti.static(-1 if collocated else axis)
-        covered, _ = _covered_at(I, origin, dx, period, a, b, radius, distance, place)
-        face = c + axis * cells
+        x = here.centre_of(I)
+        if ti.static(not collocated):
+            x[axis] -= ti.f32(0.5) * here.dx
+        covered, _ = here.cover_at(x)
+        face = c + axis * cells_of(s, n)
         u[face] = u[face] + covered * (target[axis] - u[face])
 
 
 @ti.func
-def _decay_at(c, I, s, a: ti.template(), offset, factor):
+def _decay_at(c, I, s, a: Array, offset, factor):
     a[offset + c] = a[offset + c] * factor
+
+
+@ti.func
+def _fade_at(c, I, s, a: Array, offset, amount):
+    value = a[offset + c]
+    a[offset + c] = value - ti.min(ti.max(value, -amount), amount)
 
 
 @kernel_family
@@ -87,36 +120,28 @@ def source_kernels(loops, shape, collocated):
     def add_rate(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
-        mottle: ti.f32, frequency: ti.f32, phase: FloatVector,
+        strength: ti.f32, frequency: ti.f32, phase: FloatVector,
     ):  # fmt: skip
-        each_cell_in(
-            lower, upper, n, _add_rate_at,
-            (out, offset, amount, origin, dx, period, a, b, radius, mottle, frequency, phase, distance),
-        )  # fmt: skip
+        region, mottle = Region(distance, origin, dx, period, a, b, radius), Mottle(strength, frequency, phase)
+        each_cell_in(lower, upper, n, _add_rate_at, (out, offset, amount, region, mottle))
 
     @ti.kernel
     def raise_to(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, origin, dx, period, a, b, radius, distance))
+        region = Region(distance, origin, dx, period, a, b, radius)
+        each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, region))
 
     @ti.kernel
     def drive(
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        each_cell_in(
-            lower, upper, n, _drive_at, (velocity, target, origin, dx, period, a, b, radius, n, distance, collocated)
-        )
+        region = Region(distance, origin, dx, period, a, b, radius)
+        each_cell_in(lower, upper, n, _drive_at, (velocity, target, n, region, collocated))
 
     return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
-
-
-@ti.func
-def _fade_at(c, I, s, a: ti.template(), offset, amount):
-    value = a[offset + c]
-    a[offset + c] = value - ti.min(ti.max(value, -amount), amount)
 
 
 @kernel_family

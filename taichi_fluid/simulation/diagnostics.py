@@ -8,6 +8,7 @@ from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
 from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from ..operators.differences import vorticity_at
+from ..operators.vectors import length
 
 NOT_FINITE = 3e38
 """What ``largest_magnitude`` counts a value as that is NaN or infinite."""
@@ -29,47 +30,46 @@ def magnitude(x):
 
 
 @ti.func
-def _magnitude_at(c, I, s, a: ti.template(), components: ti.template(), n):
-    cells = cells_of(s, n)
+def _magnitude_at(c, I, s, a: Array, components, n):
     result = ti.f32(0.0)
-    for k in ti.static(range(components)):
-        result = ti.max(result, magnitude(a[c + k * cells]))
+    for k in range(components):
+        result = ti.max(result, magnitude(a[c + k * cells_of(s, n)]))
     return result
 
 
 @ti.func
-def _value_at(c, I, s, a: ti.template(), offset):
+def _value_at(c, I, s, a: Array, offset):
     return a[offset + c]
 
 
 @ti.func
-def _outflow_at(c, I, s, u: ti.template(), n, on: ti.template()):
+def _outflow_at(c, I, s, u: Array, n, on):
     return ti.abs(on.outflow(u, c, s, n))
 
 
 @ti.func
-def _outflow_square_at(c, I, s, u: ti.template(), n, on: ti.template()):
+def _outflow_square_at(c, I, s, u: Array, n, on):
     value = on.outflow(u, c, s, n)
     return value * value
 
 
 @ti.func
-def _speed_square_at(c, I, s, u: ti.template(), n):
-    """Sum of the squares of the components of a cell: each inner face is counted once."""
-    cells = cells_of(s, n)
+def _square_at(c, I, s, a: Array, components, n):
+    """Sum of the squares of the components of a cell: of a velocity each inner face is counted once."""
     total = ti.f32(0.0)
-    for axis in ti.static(range(n.n)):
-        total += u[c + axis * cells] * u[c + axis * cells]
+    for k in range(components):
+        value = a[c + k * cells_of(s, n)]
+        total += value * value
     return total
 
 
 @ti.func
-def _write_speed(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
-    out[c] = scale * ti.sqrt(on.at_centre(u, c, n).norm_sqr())
+def _write_speed(c, I, s, u: Array, out: Array, n, scale, on):
+    out[c] = scale * length(on.at_centre(u, c, n))
 
 
 @ti.func
-def _write_divergence(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
+def _write_divergence(c, I, s, u: Array, out: Array, n, scale, on):
     out[c] = scale * on.outflow(u, c, s, n)
 
 
@@ -79,27 +79,22 @@ def _write_cut_divergence(c, I, s, u: Array, out: Array, fluid: Array, solids):
 
 
 @ti.func
-def _subtract_at(c, I, s, a: ti.template(), b: ti.template()):
+def _subtract_at(c, I, s, a: Array, b: Array):
     a[c] = a[c] - b[c]
 
 
 @ti.func
-def _square_at(c, I, s, a: ti.template()):
-    return a[c] * a[c]
-
-
-@ti.func
-def _write_vorticity(c, I, s, u: ti.template(), out: ti.template(), n, scale, on: ti.template()):
+def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
     w = vorticity_at(u, c, n, on.derivative)
-    out[c] = scale * (ti.sqrt(w.norm_sqr()) if ti.static(n.n == 3) else w[2])
+    out[c] = scale * (length(w) if ti.static(n.n == 3) else w[2])
 
 
 @kernel_family
-def magnitude_kernels(loops, components):
+def magnitude_kernels(loops):
     IntVector, reduce_to = loops.IntVector, loops.reduce_to
 
     @ti.kernel
-    def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
+    def largest_magnitude(a: Array, components: ti.i32, n: IntVector, partials: Array, out: Array):
         reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
 
     return {"largest_magnitude": largest_magnitude}
@@ -126,20 +121,16 @@ def diagnostic_kernels(loops, on):
     reduce_to = loops.reduce_to
 
     @ti.kernel
+    def squares(a: Array, components: ti.i32, n: IntVector, partials: Array, out: Array):
+        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _square_at, (a, components, n))
+
+    @ti.kernel
     def total(a: Array, n: IntVector, offset: ti.i32, partials: Array, out: Array):
         reduce_to(out, 0, n, partials, ti.f32(0.0), add, _value_at, (a, offset))
 
     @ti.kernel
-    def squares(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _square_at, (a,))
-
-    @ti.kernel
     def subtract(a: Array, b: Array, n: IntVector):
         each_cell(n, _subtract_at, (a, b))
-
-    @ti.kernel
-    def speed_squares(velocity: Array, n: IntVector, partials: Array, out: Array):
-        reduce_to(out, 0, n, partials, ti.f32(0.0), add, _speed_square_at, (velocity, n))
 
     @ti.kernel
     def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
@@ -159,10 +150,9 @@ def diagnostic_kernels(loops, on):
         each_cell(n, _write_vorticity, (velocity, out, n, scale, on))
 
     return {
-        "total": total,
         "squares": squares,
+        "total": total,
         "subtract": subtract,
-        "speed_squares": speed_squares,
         "outflows": outflows,
         "compute_speed": compute_speed,
         "compute_divergence": compute_divergence,
@@ -190,14 +180,14 @@ class Diagnostics:
         self._divergence = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
+        self._magnitude = magnitude_kernels(grid.loops)
         self._kernels = diagnostic_kernels(grid.loops, grid.placement)
 
     def largest_magnitude(self, array) -> float:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
         self.grid.require(None, array=array)
         components = array.shape[0] // self.grid.cells
-        kernels = magnitude_kernels(self.grid.loops, components)
-        kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
+        self._magnitude.largest_magnitude(array, components, self.grid.n, self._partials, self._out)
         value = self._out[0]
         return math.inf if value >= NOT_FINITE else value
 
@@ -210,7 +200,7 @@ class Diagnostics:
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
         """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
         self.grid.require(self.grid.dim, velocity=velocity)
-        self._kernels.speed_squares(velocity, self.grid.n, self._partials, self._out)
+        self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
     def divergence(self, velocity, expansion=None) -> Divergence:
@@ -237,7 +227,7 @@ class Diagnostics:
         if expansion is not None:
             self._kernels.subtract(self._divergence, expansion, self.grid.n)
         largest = self.largest_magnitude(self._divergence)
-        self._kernels.squares(self._divergence, self.grid.n, self._partials, self._out)
+        self._kernels.squares(self._divergence, 1, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
 
     def _require(self, velocity, out) -> None:

@@ -7,7 +7,7 @@ adds up to what it was.
 
 import math
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.walls import SCALAR
 from ..grid import Grid
 from ..kernels import Array, float_vector, int_vector, kernel_family
@@ -15,26 +15,43 @@ from ..operators.interpolation import sample
 from .simulation import Simulation
 
 
+@argument
+class Places:
+    """Where the values of a grid lie in the index space of another.
+
+    Attributes:
+        ratio: Edge of a cell over that of the other grid.
+        origin: Lower end of the box in the index space of the values.
+        source_origin: In that of the other grid.
+        upper: Upper end of the box in that of the other grid.
+        taps: Samples along each axis, spread evenly over a cell or face.
+    """
+
+    ratio: object
+    origin: object
+    source_origin: object
+    upper: object
+    taps: object
+
+
 @ti.func
-def _resample_at(
-    c, I, s, source: ti.template(), begin, n, out: ti.template(), offset, ratio, place, from_place, taps, upper
-):  # fmt: skip
-    """Mean of the samples at ``taps`` places along each axis, spread evenly over the cell or face ``I``."""
+def _resample_at(c, I, s, source: Array, begin, n, out: Array, offset, places):
+    """Mean of the samples over the cell or face ``I``."""
+    taps, origin = places.taps, places.source_origin
     count = 1
     for axis in ti.static(range(n.n)):
         count *= taps[axis]
     mean = ti.f32(0.0)
     for tap in range(count):
-        q = (ti.cast(I, ti.f32) - place) * ratio + from_place
+        q = (ti.cast(I, ti.f32) - places.origin) * places.ratio + origin
         rest = tap
         for axis in ti.static(range(n.n)):
             part = (ti.cast(rest % taps[axis], ti.f32) + ti.f32(0.5)) / ti.cast(taps[axis], ti.f32)
-            q[axis] += (part - ti.f32(0.5)) * ratio
+            q[axis] += (part - ti.f32(0.5)) * places.ratio
             rest = rest // taps[axis]
         # A running mean: of equal values it is that value, bit for bit.
-        mean += (sample(source, begin, ti.min(ti.max(q, from_place), upper), n) - mean) / (
-            ti.cast(tap, ti.f32) + ti.f32(1.0)
-        )
+        value = sample(source, begin, ti.min(ti.max(q, origin), places.upper), n)
+        mean += (value - mean) / (ti.cast(tap, ti.f32) + ti.f32(1.0))
     out[offset + c] = mean
 
 
@@ -45,12 +62,10 @@ def resample_kernels(loops):
     @ti.kernel
     def resample_values(
         source: Array, begin: ti.i32, source_n: IntVector, out: Array, offset: ti.i32, n: IntVector, end: IntVector,
-        ratio: ti.f32, place: FloatVector, from_place: FloatVector, taps: IntVector, upper: FloatVector,
+        ratio: ti.f32, origin: FloatVector, source_origin: FloatVector, upper: FloatVector, taps: IntVector,
     ):  # fmt: skip
-        each_cell_in(
-            n * 0 + 1, end, n, _resample_at,
-            (source, begin, source_n, out, offset, ratio, place, from_place, taps, upper),
-        )  # fmt: skip
+        places = Places(ratio, origin, source_origin, upper, taps)
+        each_cell_in(n * 0 + 1, end, n, _resample_at, (source, begin, source_n, out, offset, places))
 
     return {"resample_values": resample_values}
 
@@ -68,8 +83,8 @@ def _resample_component(source: Grid, values, begin: int, target: Grid, out, off
     end = [n + (2 if face else 1) for n, face in zip(target.shape, faces, strict=True)]
     upper = [n + x for n, x in zip(source.shape, from_place, strict=True)]
     resample_kernels(target.loops).resample_values(
-        values, begin, source.n, out, offset, target.n, ints(*end), ratio, floats(*place), floats(*from_place),
-        ints(*taps), floats(*upper),
+        values, begin, source.n, out, offset, target.n, ints(*end), ratio,
+        floats(*place), floats(*from_place), floats(*upper), ints(*taps),
     )  # fmt: skip
 
 
