@@ -30,9 +30,9 @@ def magnitude(x):
 
 
 @ti.func
-def _magnitude_at(c, I, s, a: Array, components, n):
+def _magnitude_at(c, I, s, a: Array, components: ti.template(), n):
     result = ti.f32(0.0)
-    for k in range(components):
+    for k in ti.static(range(components)):
         result = ti.max(result, magnitude(a[c + k * cells_of(s, n)]))
     return result
 
@@ -90,11 +90,11 @@ def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
 
 
 @kernel_family
-def magnitude_kernels(loops):
+def magnitude_kernels(loops, components):
     IntVector, reduce_to = loops.IntVector, loops.reduce_to
 
     @ti.kernel
-    def largest_magnitude(a: Array, components: ti.i32, n: IntVector, partials: Array, out: Array):
+    def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
         reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
 
     return {"largest_magnitude": largest_magnitude}
@@ -180,14 +180,14 @@ class Diagnostics:
         self._divergence = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
-        self._magnitude = magnitude_kernels(grid.loops)
         self._kernels = diagnostic_kernels(grid.loops, grid.placement)
 
     def largest_magnitude(self, array) -> float:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
         self.grid.require(None, array=array)
         components = array.shape[0] // self.grid.cells
-        self._magnitude.largest_magnitude(array, components, self.grid.n, self._partials, self._out)
+        kernels = magnitude_kernels(self.grid.loops, components)
+        kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
         value = self._out[0]
         return math.inf if value >= NOT_FINITE else value
 
