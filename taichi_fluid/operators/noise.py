@@ -3,29 +3,27 @@
 Taichi's own ``ti.random`` ignores the seed on Vulkan and Metal.
 """
 
-from .._ti import impl, ti
+from .._ti import impl, local, subscript, ti, traced
 
 
-@ti.func
+@traced
 def _wrapped_product(a, b):
     """The last 32 bits of a product; ``ti.init(debug=True)`` would print a line at each one that has more."""
-    if ti.static(impl.current_cfg().debug):
+    if impl.current_cfg().debug:
         return ti.cast(ti.cast(a, ti.u64) * ti.cast(b, ti.u64), ti.u32)
-    else:
-        return a * b
+    return a * b
 
 
-@ti.func
+@traced
 def hash_01(I):
     """A number in [0, 1) for an integer lattice point."""
     h = ti.cast(-1640531527, ti.u32)  # the golden ratio; below, MurmurHash3's mixing, as i32 literals
-    for axis in ti.static(range(I.n)):
-        h = h ^ ti.cast(I[axis], ti.u32)
-        h = _wrapped_product(h, ti.cast(-2048144789, ti.u32))
-        h = h ^ (h >> 13)
-        h = _wrapped_product(h, ti.cast(-1028477387, ti.u32))
-        h = h ^ (h >> 16)
-    return ti.cast(h >> 8, ti.f32) * ti.f32(1.0 / 16777216.0)
+    for axis in range(I.n):
+        h = h ^ ti.cast(subscript(I, axis), ti.u32)
+        for factor, shift in ((-2048144789, 13), (-1028477387, 16)):
+            h = local(_wrapped_product(h, ti.cast(factor, ti.u32)))
+            h = h ^ (h >> shift)
+    return ti.cast(h >> 8, ti.f32) * ti.cast(1.0 / 16777216.0, ti.f32)
 
 
 @ti.func

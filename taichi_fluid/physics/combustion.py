@@ -204,10 +204,9 @@ class Flame:
         part = -math.expm1(-burn_rate * dt)
         sooty = smoke is not None and soot > 0
         kernels = flame_kernels(self.grid.loops, sooty, expansion > 0)
-        kernels.burn(
-            fuel, temperature, smoke if sooty else self._nothing, self.growth, self.grid.n, part,
-            ignition if ignition > 0 else _ALWAYS, heat, soot, expansion / dt, self._partials, self._burnt,
-        )  # fmt: skip
+        gas = (fuel, temperature, smoke if sooty else self._nothing, self.growth)
+        law = (part, ignition if ignition > 0 else _ALWAYS, heat, soot, expansion / dt)
+        kernels.burn(*gas, self.grid.n, *law, self._partials, self._burnt)
 
     def finish(self) -> None:
         """When all that expands has been added: of a cell that a solid cuts, only the fluid's part does."""

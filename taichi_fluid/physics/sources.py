@@ -231,14 +231,12 @@ class Emitter:
         """Add ``change`` to the velocity, m/s, where the shape covers the place of a component; in part where in part."""
         self.grid.require(self.grid.dim, velocity=velocity)
         dim, rest = self.grid.dim, self._shape[1:]
-        still = float_vector(dim)(*[0.0] * dim)
+        even = (0.0, self._frequency, float_vector(dim)(*[0.0] * dim))
         for axis, amount in enumerate(change):
             # A component is a quantity like any other, half a cell below the centres where the grid is staggered.
             below = [0.5 * self.grid.dx * (a == self.grid.place(axis)) for a in range(dim)]
             origin = float_vector(dim)(*(x - y for x, y in zip(self.grid.origin, below, strict=True)))
-            self._kernels.add_rate(
-                velocity, *self._where, axis * self.grid.cells, amount, origin, *rest, 0.0, self._frequency, still
-            )  # fmt: skip
+            self._kernels.add_rate(velocity, *self._where, axis * self.grid.cells, amount, origin, *rest, *even)
 
     def drive(self, velocity, target: Sequence[float]) -> None:
         """Set the velocity to ``target``, m/s, where the shape covers the place of a component; in part where in part."""

@@ -82,10 +82,9 @@ def _resample_component(source: Grid, values, begin: int, target: Grid, out, off
     taps = [1 if face else max(1, math.ceil(0.5 * ratio - 1e-6)) for face in faces]
     end = [n + (2 if face else 1) for n, face in zip(target.shape, faces, strict=True)]
     upper = [n + x for n, x in zip(source.shape, from_place, strict=True)]
-    resample_kernels(target.loops).resample_values(
-        values, begin, source.n, out, offset, target.n, ints(*end), ratio,
-        floats(*place), floats(*from_place), floats(*upper), ints(*taps),
-    )  # fmt: skip
+    places = (ratio, floats(*place), floats(*from_place), floats(*upper), ints(*taps))
+    kernels = resample_kernels(target.loops)
+    kernels.resample_values(values, begin, source.n, out, offset, target.n, ints(*end), *places)
 
 
 def resample(source: Simulation, target: Simulation) -> None:

@@ -152,11 +152,9 @@ class Solids:
         else:
             kind, shape = "own", solid.shape
         kernels = shape_kernels(grid.costly_loops, shape, kind)
-        kernels.rasterize(
-            distance, owner, grid.n, row, vector(*(x + shift for x in grid.origin)), grid.dx, vector(*pose.pivot),
-            kernels.Rotation(pose.rotation.tolist()), a, b, solid.radius, table, size,
-            inv_spacing,
-        )  # fmt: skip
+        origin, pivot, rotation = (x + shift for x in grid.origin), pose.pivot, kernels.Rotation(pose.rotation.tolist())
+        where = (grid.n, row, vector(*origin), grid.dx, vector(*pivot), rotation)
+        kernels.rasterize(distance, owner, *where, a, b, solid.radius, table, size, inv_spacing)
         pad = (0.0,) * (3 - dim)
         return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
 
