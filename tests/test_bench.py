@@ -104,9 +104,9 @@ def test_words_are_those_counted_by_hand(dim):
     assert words_per_cell(grid, lambda: advection.trace_paths(u, 0.1, faces=True, departure=v)) == dim + 2 * dim
     assert words_per_cell(grid, lambda: advection.carry(u, u, 1, grid.cells)) == (1 + dim + 3) + corrected
     # A sweep: x, right-hand side and diagonal, and what is written.
-    level = projection.solver.level
-    sweep = relaxation_kernels(grid.loops, level.coupling).sweep
-    assert words_per_cell(grid, lambda: sweep(a, b, level.inv_diag, level.open, grid.n, level.wrap)) == 4
+    system = projection.solver.system
+    sweep = relaxation_kernels(grid.loops, system.coupling).sweep
+    assert words_per_cell(grid, lambda: sweep(a, b, system.inv_diag, system.open, grid.n, system.wrap)) == 4
 
 
 def test_the_coarse_grid_counts_its_own_cells(dim):
@@ -121,7 +121,7 @@ def test_the_coarse_grid_counts_its_own_cells(dim):
         words.setdefault(launch.name, launch.bytes() / 4)  # the finest level comes first
     fine, coarse = 8**dim, 4**dim
     # Right-hand side, diagonal and solution, half of weights and residual; then what restriction moves.
-    assert words["multigrid_kernels.descend"] == 3 * fine + 2 * fine / 2 + (fine / 2 + coarse)
+    assert words["cycle_kernels.smooth_and_restrict"] == 3 * fine + 2 * fine / 2 + (fine / 2 + coarse)
 
 
 def test_a_direct_solve_counts_transforms_and_division(dim):
@@ -131,7 +131,7 @@ def test_a_direct_solve_counts_transforms_and_division(dim):
     solver, a = SpectralSolver(grid), grid.array()
     solver.setup((1,) * dim, BoundaryCoefficients.closed(dim))
     # There, by the eigenvalues, and back: each reads and writes a value.
-    assert words_per_cell(grid, lambda: solver.solve_in_place(a)) == 3 * 2
+    assert words_per_cell(grid, lambda: solver.transforms.solve_in_place(a)) == 3 * 2
 
 
 def test_a_recording_counts_every_launch_in_it(dim):

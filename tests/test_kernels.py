@@ -298,7 +298,7 @@ def test_rows_are_shared_among_the_threads_of_this_start():
             "from taichi_fluid import kernels\n"
             "from taichi_fluid._ti import ti\n"
             "from taichi_fluid.grid import Grid\n"
-            "from taichi_fluid.pressure.poisson import setup_kernels\n"
+            "from taichi_fluid.pressure.system import setup_kernels\n"
             "found = []\n"
             "for threads in (1, 3, 1):\n"
             "    ti.init(arch=ti.cpu, log_level=ti.ERROR, cpu_max_num_threads=threads)\n"

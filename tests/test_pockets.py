@@ -103,7 +103,7 @@ class Fluid:
         assert result.status is Status.CONVERGED
         assert np.isfinite(found).all()
         assert not found.ravel()[self.label < 0].any(), "0 where nothing is solved for"
-        assert self.solver.pockets == len(self.free)
+        assert self.solver.regions == len(self.free)
         expected = solve_sparse(self.a, rhs).reshape(self.shape)
         size = max(np.abs(expected).max(), 1e-3)
         # The residual times the condition of at most some hundred cells in a row.
@@ -160,7 +160,7 @@ def test_the_oracle_of_the_regions_is_that_of_ndimage(dim):
         alone = sum((picture == k).sum() == 1 for k in range(1, count + 1))
         fluid = Fluid(faces_around(solid))
         # A cell that nothing is open to is no pocket: there is nothing to solve for.
-        assert count - alone == len(fluid.free) == fluid.solver.pockets
+        assert count - alone == len(fluid.free) == fluid.solver.regions
 
 
 @given(st.integers(1, 14), st.integers(1, 14), st.floats(0.1, 0.7), st.integers(0, 99), st.booleans(), st.booleans())
@@ -242,7 +242,7 @@ def test_walls_cut_a_periodic_box():
         solid = np.zeros(shape, bool)
         solid[list(walls)] = True
         fluid = Fluid(faces_around(solid, letters), letters)
-        assert fluid.solver.pockets == expected
+        assert fluid.solver.regions == expected
         fluid.check(fluid.rhs())
 
 
@@ -250,7 +250,7 @@ def test_walls_cut_a_periodic_box():
 def test_a_wall_one_cell_thin(dim, gap):
     shape = (17, 12, 5)[:dim]
     fluid = Fluid(faces_around(wall(shape, gap)))
-    assert fluid.solver.pockets == (1 if gap else 2)
+    assert fluid.solver.regions == (1 if gap else 2)
     fluid.check(fluid.rhs())
 
 
@@ -260,11 +260,11 @@ def test_a_wall_without_thickness(place):
     faces = all_open((8, 6))
     faces[0][place] = 0
     fluid = Fluid(faces)
-    assert fluid.solver.pockets == 2
+    assert fluid.solver.regions == 2
     fluid.check(fluid.rhs())
     faces[0][place, 0] = 0.3
     fluid = Fluid(faces)
-    assert fluid.solver.pockets == 1
+    assert fluid.solver.regions == 1
     fluid.check(fluid.rhs())
 
 
@@ -277,7 +277,7 @@ def test_all_solid_is_nothing_to_solve(dim):
     found, result = fluid(random_scalar(shape), guess=random_scalar(shape, 1))
     assert result == (0, 0.0, Status.CONVERGED, 0.0)
     assert not found.any()
-    assert fluid.solver.pockets == 0
+    assert fluid.solver.regions == 0
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -305,17 +305,17 @@ def test_a_checkerboard_of_single_cells(dim, letters):
     rhs = random_scalar(shape)
     result = fluid.check(rhs)
     if letters[0] == "cc":
-        assert (result.iterations, fluid.solver.pockets) == (0, 0)
+        assert (result.iterations, fluid.solver.regions) == (0, 0)
     else:
         inner = checkerboard(shape, 1)[(slice(1, -1),) * dim]
-        assert fluid.solver.pockets == (~checkerboard(shape, 1)).sum() - (~inner).sum()
+        assert fluid.solver.regions == (~checkerboard(shape, 1)).sum() - (~inner).sum()
 
 
 def test_a_checkerboard_of_blocks(dim):
     """They touch at their edges only, through which nothing flows."""
     shape = (16, 12, 8)[:dim]
     fluid = Fluid(faces_around(checkerboard(shape, 4)))
-    assert fluid.solver.pockets == math.prod(shape) // 4**dim // 2
+    assert fluid.solver.regions == math.prod(shape) // 4**dim // 2
     fluid.check(fluid.rhs())
 
 
@@ -400,10 +400,10 @@ def test_nothing_of_the_last_setup_is_left():
         fluid = Fluid(faces_around(solid), solver=solver)
         fluid.check(fluid.rhs())
     Fluid(faces_around(np.ones((12, 8), bool)), solver=solver)
-    assert solver.pockets == 0
+    assert solver.regions == 0
     Fluid(faces_around(wall((12, 8))), solver=solver)
     solver.setup((1, 1), sides_of(("cc", "cc")))
-    assert solver.pockets == 1
+    assert solver.regions == 1
 
 
 @pytest.mark.parametrize("method", ["multigrid-cg", "cg"])

@@ -34,10 +34,10 @@ from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import Array, kernel_family
 from taichi_fluid.pressure import solver as solver_module
 from taichi_fluid.pressure.multigrid import Multigrid
-from taichi_fluid.pressure.poisson import PoissonLevel, apply_at
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.relaxation import relaxation_kernels
 from taichi_fluid.pressure.solver import EllipticSolver, Status
+from taichi_fluid.pressure.system import LinearSystem, System, apply_at
 
 METHODS = ["multigrid-cg", "cg"]
 methods = pytest.mark.parametrize("method", METHODS)
@@ -45,13 +45,10 @@ EVERY_METHOD = solver_module.METHODS
 
 
 @ti.func
-def _write_product(
-    c, I, s, x: ti.template(), inv_diag: ti.template(), open: ti.template(), out: ti.template(), n, shift,
-    cut: ti.template(),
-):  # fmt: skip
+def _write_product(c, I, s, system, out: ti.template(), shift):
     value = ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = apply_at(x, inv_diag, open, c, s, n, shift, cut)
+    if system.inv_diag[c] > 0:
+        value = apply_at(c, s, system, shift)
     out[c] = value
 
 
@@ -61,7 +58,7 @@ def operator_kernels(loops, cut):
 
     @ti.kernel
     def apply(x: Array, inv_diag: Array, open: Array, out: Array, n: IntVector, shift: ti.f32):
-        each_cell(n, _write_product, (x, inv_diag, open, out, n, shift, cut))
+        each_cell(n, _write_product, (System(inv_diag, n, open, cut, x), out, shift))
 
     return {"apply": apply}
 
@@ -72,27 +69,27 @@ class Operator:
     def __init__(self, shape, sides=None, first=None):
         self.grid, _, self.arrays = closed_box(shape)
         self.sides = sides or BoundaryCoefficients.closed(self.grid.dim)
-        self.level = PoissonLevel(self.grid)
+        self.system = LinearSystem(self.grid)
         first = first or (1,) * self.grid.dim
-        self.level.set_sides(self.sides, cut=False)
-        self.level.mark_box(first)
-        self.level.set_diagonal(self.sides, first, self.sides.shift)
-        self.mask = self.arrays.get(self.level.unknown) > 0
+        self.system.set_sides(self.sides, cut=False)
+        self.system.mark_box(first)
+        self.system.set_diagonal(self.sides, first, self.sides.shift)
+        self.mask = self.arrays.get(self.system.unknown) > 0
         self._x, self._out = self.grid.array(), self.grid.array()
 
     def __call__(self, x):
         self.grid.from_numpy(self._x, np.where(self.mask, x, 0))
-        level = self.level
-        level.set_ghosts(self._x, level.wrap)
-        operator_kernels(self.grid.loops, level.coupling.cut).apply(
-            self._x, level.inv_diag, level.open, self._out, self.grid.n, self.sides.shift
+        system = self.system
+        system.set_ghosts(self._x, system.wrap)
+        operator_kernels(self.grid.loops, system.coupling.cut).apply(
+            self._x, system.inv_diag, system.open, self._out, self.grid.n, self.sides.shift
         )
         return self.arrays.get(self._out)
 
     def relax(self, x, rhs, how="sweep"):
         """One of the kernels of relaxation on arrays of the device."""
-        level, kernels = self.level, relaxation_kernels(self.grid.loops, self.level.coupling)
-        getattr(kernels, how)(x, rhs, level.inv_diag, level.open, self.grid.n, level.wrap)
+        system, kernels = self.system, relaxation_kernels(self.grid.loops, self.system.coupling)
+        getattr(kernels, how)(x, rhs, system.inv_diag, system.open, self.grid.n, system.wrap)
 
     def dense(self):
         """The matrix, a column for each unknown."""
@@ -171,7 +168,7 @@ def test_with_a_shift_and_with_held_walls_the_matrix_is_definite(dim, component)
     if component == SCALAR:
         assert values[0] == pytest.approx(shift, abs=1e-6)
     # The stored diagonal is that of the matrix.
-    inv_diag = operator.arrays.get(operator.level.inv_diag)[operator.mask]
+    inv_diag = operator.arrays.get(operator.system.inv_diag)[operator.mask]
     np.testing.assert_allclose(np.diag(matrix), 1 / inv_diag, rtol=1e-6)
 
 
@@ -179,7 +176,7 @@ def test_a_level_knows_which_walls_count(dim):
     """0 for Neumann, 1 at the neighbour's place, 2 at the wall half a cell away."""
     sides = BoundaryCoefficients(box=tuple(float(k) for k in (0, 1, 2, 0, 1, 2)[: 2 * dim]), shift=0.5)
     operator = Operator((3, 3, 3)[:dim], sides)
-    diagonal = 1 / operator.arrays.get(operator.level.inv_diag)
+    diagonal = 1 / operator.arrays.get(operator.system.inv_diag)
     corner = 0.5 + dim + (0 + 2 + (1 if dim == 3 else 0))
     assert diagonal[(0,) * dim] == pytest.approx(corner, rel=1e-6)
     assert diagonal[(1,) * dim] == pytest.approx(0.5 + 2 * dim, rel=1e-6)
@@ -212,7 +209,7 @@ def test_smoothing_is_black_red_black(dim):
         grid, arrays = operator.grid, operator.arrays
         rhs, x = random_scalar(shape, 1), random_scalar(shape, 2)
         parity = (np.indices(shape) + 1).sum(axis=0) % 2
-        inv_diag = arrays.get(operator.level.inv_diag)
+        inv_diag = arrays.get(operator.system.inv_diag)
         black = np.where(parity == 1, x + (rhs - operator(x)) * inv_diag, x)
         for how, from_zero in (("smooth", False), ("start", True)):
             found, expected = grid.array(), grid.array()
@@ -582,15 +579,15 @@ def test_the_size_of_the_right_hand_side_does_not_matter(method, exponent):
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)
-@pytest.mark.parametrize("pockets", [1, 2])
-def test_a_power_of_two_times_the_right_hand_side_has_it_times_the_solution(method, pockets):
+@pytest.mark.parametrize("regions", [1, 2])
+def test_a_power_of_two_times_the_right_hand_side_has_it_times_the_solution(method, regions):
     """Bit for bit, whatever its squares are: 0 or infinite in f32. Means that cannot be balanced as well."""
     shape = (9, 5)
     grid, walls, arrays = closed_box(shape)
     solver, mask = EllipticSolver(grid, method), np.ones(shape)
-    mask[4] = 2 - pockets
+    mask[4] = 2 - regions
     solver.setup((1, 1), walls.pressure_sides(), arrays.scalar(mask))
-    assert solver.pockets == pockets
+    assert solver.regions == regions
     rhs = np.where(mask > 0, random_scalar(shape) + 0.5, 0).astype(np.float32)
     ways = {
         "solve": lambda rhs, out: solver.solve(rhs, out, tolerance=1e-4),

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._ti import Kernel, fill_ndarray, ti
 from ..kernels import Launcher, Replay
-from ..pressure.spectral import SpectralSolver
+from ..pressure.transforms import Transforms
 
 TRAFFIC = {
     # kernel: (reads, writes). A name is a parameter of the kernel, and all components of its array count:
@@ -51,51 +51,51 @@ TRAFFIC = {
     "projection_kernels.compute_cut_rhs": ("velocity expansion open", "rhs"),
     "gradient_kernels.subtract_centred_gradient": ("velocity pressure", "velocity"),
     "gradient_kernels.subtract_gradient": ("velocity pressure inv_diag open", "velocity"),
-    "solver_kernels.start": ("inv_diag  rhs inv_diag  rhs inv_diag", ""),
-    "solver_kernels.true_residual": ("x rhs inv_diag", "r"),
-    "solver_kernels.precondition_by_diagonal": ("r inv_diag", "z"),
-    "solver_kernels.iterate": ("r z  z d inv_diag  x r d a_d", "d a_d  x r"),
-    "solver_kernels.iterate_summed": ("z d inv_diag  x r d a_d", "d a_d  x r"),
-    "solver_kernels.scale": ("x", "x"),
-    "solver_kernels.add_correction": ("x z", "x"),
+    "residual_kernels.start": ("inv_diag  rhs inv_diag  rhs inv_diag", ""),
+    "residual_kernels.true_residual": ("x rhs inv_diag", "r"),
+    "residual_kernels.scale": ("x", "x"),
+    "residual_kernels.find_largest": ("x inv_diag", ""),
+    "search_kernels.iterate": ("r z  z d inv_diag  x r d a_d", "d a_d  x r"),
+    "search_kernels.iterate_summed": ("z d inv_diag  x r d a_d", "d a_d  x r"),
+    "addition_kernels.add_correction": ("x z", "x"),
+    "diagonal_kernels.precondition": ("r inv_diag", "z"),
     "mean_kernels.count_unknowns": ("inv_diag", ""),
     "mean_kernels.remove_mean": ("x inv_diag  x inv_diag", "x"),
-    "mean_kernels.find_largest": ("x inv_diag", ""),
     "relaxation_kernels.sweep": ("x rhs inv_diag", "x"),
     "relaxation_kernels.start": ("rhs inv_diag", "x"),
     "relaxation_kernels.smooth": ("x rhs inv_diag", "x"),
     "relaxation_kernels.first_sweep": ("rhs inv_diag", "x"),
-    "multigrid_kernels.compute_residual": ("x rhs/2 inv_diag/2 weight/2", "residual/2"),
-    "multigrid_kernels.descend": (
-        "rhs inv_diag weight/2  residual/2 plain@coarse_n",
+    "relaxation_kernels.solve_coarsest": ("rhs inv_diag", "x"),
+    "transfer_kernels.compute_weight": ("unknown open coarse@coarse_n", "weight visible@coarse_n"),
+    "transfer_kernels.compute_residual": ("x rhs/2 inv_diag/2 weight/2", "residual/2"),
+    "transfer_kernels.restrict": ("residual/2@fine_n visible", "rhs"),
+    "transfer_kernels.prolong": ("coarse@coarse_n visible@coarse_n x/2 weight/2", "x/2"),
+    "cycle_kernels.smooth_and_restrict": (
+        "rhs inv_diag weight/2  residual/2 visible@coarse_n",
         "x residual/2  coarse_rhs@coarse_n",
     ),
-    "multigrid_kernels.solve_coarsest": ("rhs inv_diag", "x"),
-    "multigrid_kernels.restrict": ("residual/2@fine_n plain", "rhs"),
-    "multigrid_kernels.finish_up": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),
-    "multigrid_kernels.finish_up_and_sum": ("coarse@coarse_n plain@coarse_n x rhs inv_diag weight/2", "x"),
-    "multigrid_kernels.prolong": ("coarse@coarse_n plain@coarse_n x/2 weight/2", "x/2"),
-    "multigrid_kernels.compute_transfer_weight": ("unknown open coarse@coarse_n", "weight plain@coarse_n"),
+    "cycle_kernels.prolong_and_smooth": ("coarse@coarse_n visible@coarse_n x rhs inv_diag weight/2", "x"),
+    "cycle_kernels.prolong_smooth_and_sum": ("coarse@coarse_n visible@coarse_n x rhs inv_diag weight/2", "x"),
     "setup_kernels.mark_box": ("", "unknown"),
     "setup_kernels.mark_positive": ("values:1", "unknown"),
     "setup_kernels.close_sides": ("", ""),
-    "setup_kernels.scale_sides": ("", ""),
-    "ghost_kernels.wrap_ghosts": ("", ""),
     "setup_kernels.set_ghosts": ("", ""),
-    "setup_kernels.coarsen_unknowns": ("fine@fine_n", "coarse"),
-    "setup_kernels.drop_split": ("fine@fine_n open@fine_n", ""),
-    "setup_kernels.coarsen_open": ("fine@fine_n unknown", "coarse"),
     "setup_kernels.compute_inv_diag": ("unknown held", "inv_diag"),
     "setup_kernels.compute_cut_inv_diag": ("open", "inv_diag"),
     "setup_kernels.mark_faces": ("open inv_diag", "inv_diag"),
+    "coarsening_kernels.coarsen_unknowns": ("fine@fine_n", "coarse"),
+    "coarsening_kernels.drop_split": ("fine@fine_n open@fine_n", ""),
+    "coarsening_kernels.coarsen_open": ("fine@fine_n unknown", "coarse"),
+    "coarsening_kernels.scale_sides": ("", ""),
+    "ghost_kernels.wrap_ghosts": ("", ""),
     # Not a kernel: SciPy's transforms there and back, and a division between them; each as one pass.
-    "SpectralSolver.solve_in_place": ("array  array  array", "array  array  array"),
+    "Transforms.solve_in_place": ("array  array  array", "array  array  array"),
     "label_kernels.start_labels": ("inv_diag", "label"),
     "label_kernels.hook": ("label inv_diag", ""),
     "label_kernels.shorten": ("label", "label"),
     "label_kernels.count_roots": ("label", ""),
     "label_kernels.find_held": ("inv_diag", ""),
-    "pocket_kernels.remove_means": ("x order  x order", "x"),
+    "region_kernels.remove_means": ("x order  x order", "x"),
     "diffusion_kernels.compute_laplacian": ("a:1 inv_diag", "out"),
     "diffusion_kernels.add_change": ("change a:1", "a:1"),
     "beside_solids_kernels.compute_beside_solids": ("a:1 unknown distance", "held out"),
@@ -197,7 +197,7 @@ def watched() -> Iterator[Watch]:
     """
     watch = Watch()
     launch_kernel, launch, replay, fill = Kernel.launch_kernel, Launcher.launch, Replay.__call__, ti.ScalarNdarray.fill
-    solve_in_place = SpectralSolver.solve_in_place
+    solve_in_place = Transforms.solve_in_place
     transform = SimpleNamespace(func=solve_in_place, arguments=[SimpleNamespace(name=name) for name in ("array", "n")])
 
     def noted_launch(self, compiled, *values):
@@ -228,13 +228,13 @@ def watched() -> Iterator[Watch]:
         watch.note([(transform, (array, self.n))])
 
     Kernel.launch_kernel, Launcher.launch = noted_launch, noted_straight_launch
-    SpectralSolver.solve_in_place = noted_transform
+    Transforms.solve_in_place = noted_transform
     Replay.__call__, ti.ScalarNdarray.fill = noted_replay, noted_fill
     try:
         yield watch
     finally:
         Kernel.launch_kernel, Launcher.launch = launch_kernel, launch
-        SpectralSolver.solve_in_place = solve_in_place
+        Transforms.solve_in_place = solve_in_place
         Replay.__call__, ti.ScalarNdarray.fill = replay, fill
 
 

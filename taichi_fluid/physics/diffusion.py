@@ -194,9 +194,9 @@ class Diffusion:
             solids = self.solids
             mask, begin = (solids.fluid, 0) if component == SCALAR else (solids.open, component * grid.cells)
             solver.mark(first, sides, mask, begin)
-            where, level = int_vector(grid.dim)(*first), solver.level
+            where, system = int_vector(grid.dim)(*first), solver.system
             beside_solids_kernels(grid.loops).compute_beside_solids(
-                a, offset, component, level.unknown, where, level.wrap, self._change, self._rhs, *solids.arguments()
+                a, offset, component, system.unknown, where, system.wrap, self._change, self._rhs, *solids.arguments()
             )
             solver.setup(first, sides, mask, begin, held=self._change)
         if self.sweeps is not None:

@@ -209,7 +209,7 @@ class Projection:
             self._gradient.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
             return
         self._gradient.subtract_gradient(
-            velocity, pressure, self.solver.inv_diag, self.solver.level.open, self.grid.n, self._end, self._held, scale
+            velocity, pressure, self.solver.inv_diag, self.solver.system.open, self.grid.n, self._end, self._held, scale
         )
 
     def project(

@@ -4,109 +4,137 @@ A cell has only neighbours of the other colour, so a half sweep is parallel and 
 a periodic axis is odd, two cells of one colour meet at its seam; they see each other as they were before the sweep.
 """
 
-from .._ti import ti
+from .._ti import loaded, ti
 from ..kernels import BLACK, RED, Array, kernel_family
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
-from .poisson import neighbour_sum
+from .null_space import subtract_at
+from .system import System, neighbour_sum
+
+COARSEST_SWEEPS = 8
+"""Sweeps on the coarsest level, which is at most two cells wide along every axis, after black alone."""
 
 
 @ti.func
-def relaxed_at(
-    x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), c, s, n, cut: ti.template()
-):
+def relaxed_at(c, s, system):
     """The value that satisfies the equation of cell ``c``, its neighbours held."""
-    return (rhs[c] + neighbour_sum(x, inv_diag, open, c, s, n, cut)) * inv_diag[c]
+    return (system.rhs[c] + neighbour_sum(c, s, system)) * system.inv_diag[c]
 
 
 @ti.func
-def relax_at(
-    c, I, s, x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, cut: ti.template()
-):
+def relax_at(c, I, s, system):
     """Satisfy the equation of cell ``c``."""
-    x[c] = relaxed_at(x, rhs, inv_diag, open, c, s, n, cut)
+    system.x[c] = relaxed_at(c, s, system)
 
 
 @ti.func
-def scale_at(c, I, s, r: ti.template(), inv_diag: ti.template(), z: ti.template()):
+def scale_at(c, I, s, system):
     """What half a sweep makes of 0."""
-    z[c] = r[c] * inv_diag[c]
+    system.x[c] = system.rhs[c] * system.inv_diag[c]
+
+
+@ti.func
+def _relax_colour_at(c, I, s, colour, system):
+    if (I.sum() & 1) == colour:
+        relax_at(c, I, s, system)
+
+
+@ti.func
+def _clear_at(c, I, s, x: ti.template()):
+    x[c] = ti.f32(0.0)
+
+
+@ti.func
+def _count_at(c, I, s, x: ti.template(), inv_diag: ti.template(), total: ti.template(), count: ti.template()):
+    if inv_diag[c] > 0:
+        total += x[c]
+        count += ti.f32(1.0)
 
 
 @kernel_family
 def relaxation_kernels(loops, coupling):
     IntVector, each_of_colour, each_on_plane = loops.IntVector, loops.each_of_colour, loops.each_on_plane
-    in_turn, dim = loops.in_turn, loops.dim
+    in_turn, each_cell_alone, dim = loops.in_turn, loops.each_cell_alone, loops.dim
     cut, wraps = coupling
 
     @ti.func
-    def fill_across(x: ti.template(), n, wrap, clear: ti.template()):
-        """Ghosts of periodic axes; ``clear`` sets those of the others to 0."""
-        for axis in ti.static(range(dim)):
-            if ti.static(clear):
-                each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
-            else:
-                each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
-
-    @ti.func
-    def relax_colours(
-        x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), open: ti.template(), n, wrap,
-        colours: ti.template(),
-    ):  # fmt: skip
+    def relax_colours(given, wrap, colours: ti.template()):
         """Half sweeps one after the other, each with the ghosts of periodic axes filled behind it."""
+        system = loaded(given)
         for colour in ti.static(colours):
-            each_of_colour(n, colour, relax_at, (x, rhs, inv_diag, open, n, cut))
-            fill_across(x, n, wrap, False)
+            each_of_colour(system.n, colour, relax_at, (system,))
+            for axis in ti.static(range(dim)):
+                each_on_plane(system.n, axis, wrap_if_periodic, (system.x, 0, system.n, wrap, axis))
 
     @ti.func
-    def scale_colour(x: ti.template(), rhs: ti.template(), inv_diag: ti.template(), n, wrap, colour: ti.template()):
-        each_of_colour(n, colour, scale_at, (rhs, inv_diag, x))
+    def scale_colour(given, wrap, colour: ti.template()):
+        system = loaded(given)
+        each_of_colour(system.n, colour, scale_at, (system,))
         # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
-        fill_across(x, n, wrap * (1 - n % 2), True)
+        for axis in ti.static(range(dim)):
+            each_on_plane(system.n, axis, wrap_or_clear, (system.x, system.n, wrap * (1 - system.n % 2), axis))
 
     @ti.kernel
     def sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Red, then black."""
+        system = System(inv_diag, n, open, cut, x, rhs)
         if ti.static(wraps):
-            relax_colours(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+            relax_colours(system, wrap, (RED, BLACK))
         else:
-            in_turn(
-                n,
-                (
-                    (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
-                    (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
-                ),
-                (),
-            )
+            in_turn(n, ((RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def first_sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Red, then black, from x = 0, whatever it holds."""
+        system = System(inv_diag, n, open, cut, x, rhs)
         if ti.static(wraps):
-            scale_colour(x, rhs, inv_diag, n, wrap, RED)
-            relax_colours(x, rhs, inv_diag, open, n, wrap, (BLACK,))
+            scale_colour(system, wrap, RED)
+            relax_colours(system, wrap, (BLACK,))
         else:
-            in_turn(n, ((RED, scale_at, (rhs, inv_diag, x)), (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut))), ())
+            in_turn(n, ((RED, scale_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def start(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Black, red, black, from x = 0, whatever it holds."""
+        system = System(inv_diag, n, open, cut, x, rhs)
         if ti.static(wraps):
-            scale_colour(x, rhs, inv_diag, n, wrap, BLACK)
-            relax_colours(x, rhs, inv_diag, open, n, wrap, (RED, BLACK))
+            scale_colour(system, wrap, BLACK)
+            relax_colours(system, wrap, (RED, BLACK))
         else:
-            in_turn(
-                n,
-                (
-                    (BLACK, scale_at, (rhs, inv_diag, x)),
-                    (RED, relax_at, (x, rhs, inv_diag, open, n, cut)),
-                    (BLACK, relax_at, (x, rhs, inv_diag, open, n, cut)),
-                ),
-                (),
-            )
+            in_turn(n, ((BLACK, scale_at, (system,)), (RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def smooth(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Black, red, black; where no axis is periodic, better in turn with what comes before."""
-        relax_colours(x, rhs, inv_diag, open, n, wrap, (BLACK, RED, BLACK))
+        relax_colours(System(inv_diag, n, open, cut, x, rhs), wrap, (BLACK, RED, BLACK))
 
-    return {"sweep": sweep, "first_sweep": first_sweep, "start": start, "smooth": smooth}
+    @ti.func
+    def remove_mean(x: ti.template(), inv_diag: ti.template(), n):
+        total, count = ti.f32(0.0), ti.f32(0.0)
+        each_cell_alone(n, _count_at, (x, inv_diag, total, count))
+        if count > 0:
+            each_cell_alone(n, subtract_at, (x, inv_diag, total / count))
+
+    @ti.kernel
+    def solve_coarsest(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, balanced: ti.i32):
+        """Black, then red and black again and again, from x = 0; no axis is periodic.
+
+        ``balanced`` takes the mean out of ``rhs`` before, and out of ``x`` after it.
+        """
+        system = System(inv_diag, n, open, cut, x, rhs)
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            if balanced == 1:
+                remove_mean(rhs, inv_diag, n)
+            each_cell_alone(n, _clear_at, (x,))
+            for half in range(2 * COARSEST_SWEEPS + 1):
+                each_cell_alone(n, _relax_colour_at, ((half + 1) & 1, system))
+            if balanced == 1:
+                remove_mean(x, inv_diag, n)
+
+    return {
+        "sweep": sweep,
+        "first_sweep": first_sweep,
+        "start": start,
+        "smooth": smooth,
+        "solve_coarsest": solve_coarsest,
+    }

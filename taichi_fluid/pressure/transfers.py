@@ -1,0 +1,415 @@
+"""Transfers between a grid and the next coarser one: linear prolongation, and restriction, which is its transpose.
+
+Between cell centres a fine cell weighs the coarse ones around it by 3/4 and 1/4 along each axis. Coarse cells that are
+not solved for, and those behind a closed face, are left out, and what is left is normalised. Only red cells take part:
+black ones have no residual, and what is prolonged to them would be overwritten (see ``multigrid``).
+"""
+
+from .._ti import argument, loaded, ti
+from ..kernels import (
+    BLACK,
+    LONG_RUNS,
+    RED,
+    Array,
+    along_run,
+    cell_of_run,
+    cells_of,
+    flat,
+    kernel_family,
+    strides_of,
+)
+from ..operators.ghosts import wrap_or_clear
+from .relaxation import relax_at, relaxed_at, scale_at
+from .system import System, product_at, write_run_of_system
+
+
+@argument
+class Transfer:
+    """Between an array of a grid and one of the next coarser grid.
+
+    Attributes:
+        fine: What is restricted, or prolonged to.
+        coarse: What is prolonged, or restricted to.
+        open: How far each lower face of the finer grid is open.
+        visible: 1 for coarse cells of which no face hides any of the fine cells around.
+        n: Cells of the finer grid along each axis.
+        coarse_n: Those of the coarser one.
+        cut: Whether ``open`` and ``visible`` have to be read.
+    """
+
+    fine: object
+    coarse: object
+    open: object
+    visible: object
+    n: object
+    coarse_n: object
+    cut: object
+
+
+@ti.func
+def _visibility_at(I, J, transfer, fine_s):
+    """Linear weight between coarse cell ``I`` and fine cell ``J``, which sees a neighbour of its parent by a face."""
+    w = ti.f32(1.0)
+    fine, cells = flat(J, fine_s), cells_of(fine_s, transfer.n)
+    for a in ti.static(range(I.n)):
+        if (J[a] + 1) // 2 == I[a]:
+            w *= ti.f32(0.75)
+        else:
+            face = fine + a * cells + (1 - (J[a] & 1)) * fine_s[a]
+            w *= ti.f32(0.25) * transfer.open[face]
+    return w
+
+
+@ti.func
+def _parent_at(I, corner: ti.template()):
+    """The coarse cell in one corner of those around fine cell ``I``; in corner 0 its parent."""
+    P = (I + 1) // 2
+    for a in ti.static(range(I.n)):
+        if ti.static((corner >> a) & 1):
+            P[a] += 1 - 2 * (I[a] & 1)
+    return P
+
+
+@ti.func
+def _normalise_at(c, I, s, transfer, weight: ti.template()):
+    """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
+
+    Coarse cells of which any is hidden from this one by a face are not ``visible``: there faces have to be read.
+    """
+    coarse_s = strides_of(transfer.coarse_n)
+    total, seen = ti.f32(0.0), ti.f32(0.0)
+    for corner in ti.static(range(2**s.n)):
+        P = _parent_at(I, corner)
+        if transfer.coarse[flat(P, coarse_s)] > 0:
+            total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
+            if ti.static(transfer.cut):
+                seen += _visibility_at(P, I, transfer, s)
+    weight[c] = ti.f32(0.0)
+    if ti.static(transfer.cut):
+        if seen < total:
+            total = seen
+            for corner in ti.static(range(2**s.n)):
+                transfer.visible[flat(_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+    if transfer.fine[c] > 0 and total > 0:
+        weight[c] = ti.f32(1.0) / total
+
+
+@ti.func
+def _gather_marks_at(c, I, s, visible: ti.template(), n, across, axis: ti.template()):
+    """A mark on a ghost beyond the seam of a periodic axis is meant for the cell at its other end."""
+    if across[axis] == 1:
+        upper = c + (n[axis] + 1) * s[axis]
+        visible[c + s[axis]] = ti.min(visible[c + s[axis]], visible[upper])
+        visible[upper - s[axis]] = ti.min(visible[upper - s[axis]], visible[c])
+
+
+@ti.func
+def _one_at(c, I, s, a: ti.template()):
+    a[c] = ti.f32(1.0)
+
+
+@ti.func
+def _weighted_residual_at(c, I, s, system, weight: ti.template()):
+    """Of all cells: a compiler makes vectors of that. Only what it says of red ones is looked at."""
+    value = (relaxed_at(c, s, system) - system.x[c]) / system.inv_diag[c] * weight[c]
+    if system.inv_diag[c] == 0:
+        value = ti.f32(0.0)
+    return value
+
+
+@ti.func
+def _hidden_residual(I, s, transfer):
+    """What coarse cell ``I`` gathers where faces hide some of the cells around it."""
+    n = transfer.n
+    total = ti.f32(0.0)
+    for pair in range(4**s.n // 2):
+        J = I * 2 - 2
+        rest = pair
+        inside = 1
+        for a in ti.static(range(s.n - 1)):
+            J[a] += rest & 3
+            rest = rest >> 2
+            if J[a] > n[a] + 1:
+                inside = 0
+        # Black cells and those outside have no residual; a ghost of a periodic axis is its other end.
+        J[s.n - 1] += 2 * rest + (J.sum() & 1)
+        if inside == 1 and J[s.n - 1] <= n[s.n - 1] + 1:
+            value = transfer.fine[flat(J, s)]
+            if value != 0:
+                total += _visibility_at(I, J, transfer, s) * value
+    return total
+
+
+def _digit(offset: int, axis: int) -> int:
+    return (offset // 4**axis) % 4
+
+
+def _digit_sum(offset: int, dim: int) -> int:
+    return sum(_digit(offset, axis) for axis in range(dim))
+
+
+def _ones(corner: int) -> int:
+    return corner.bit_count()
+
+
+@argument
+class _Last:
+    """The last of the four rows around a coarse one along each axis: where it is, and what it weighs; 0 outside."""
+
+    step: object
+    weight: object
+
+
+@ti.func
+def _red_rows_at(c, s, last, odd: ti.template(), residual: ti.template()):
+    """Of the 4^(dim-1) rows around a coarse one, weighted, those whose red cells have the parity ``odd``.
+
+    ``c`` is in the first of them.
+    """
+    total = ti.f32(0.0)
+    for rest in ti.static(range(4 ** (s.n - 1))):
+        if ti.static(_digit_sum(rest, s.n - 1) % 2 == odd):
+            w = ti.f32(1.0)
+            row = c
+            for a in ti.static(range(s.n - 1)):
+                along = ti.static(_digit(rest, a))
+                if ti.static(along == 3):
+                    w *= last.weight[a]
+                    row += last.step[a]
+                else:
+                    w *= ti.f32(ti.static((0.25, 0.75, 0.75)[along]))
+                    row += along * s[a]
+            total += w * residual[row]
+    return total
+
+
+@ti.func
+def _gather_rows(k, c, s, last, residual: ti.template(), rows: ti.template()):
+    for odd in ti.static(range(2)):
+        rows[ti.i32(odd), k] = _red_rows_at(cell_of_run(c, k), s, last, odd, residual)
+
+
+@ti.func
+def _restrict_cell(k, c, I, rows: ti.template(), transfer, scale):
+    near = rows[ti.i32(1), ti.i32(2 * k + 1)] + rows[ti.i32(0), ti.i32(2 * k + 2)]
+    far = rows[ti.i32(0), ti.i32(2 * k)] + rows[ti.i32(1), ti.i32(2 * k + 3)]
+    total = ti.f32(0.75) * near + ti.f32(0.25) * far
+    if ti.static(transfer.cut):
+        if transfer.visible[c + k] == 0:
+            J = I
+            J[I.n - 1] += k
+            total = _hidden_residual(J, strides_of(transfer.n), transfer)
+    transfer.coarse[cell_of_run(c, k)] = total * scale
+
+
+@ti.func
+def _restrict_run(c, I, m, s, transfer, scale, width: ti.template()):
+    """Transpose of linear prolongation, over the red cells of the 4^dim around each coarse cell of a run."""
+    last_axis = ti.static(s.n - 1)
+    n = transfer.n
+    fine_s = strides_of(n)
+    last_step, last_weight = fine_s * 3, ti.Vector.zero(ti.f32, s.n) + ti.f32(0.25)
+    for a in ti.static(range(s.n)):
+        if I[a] * 2 > n[a]:
+            last_step[a] = fine_s[a]
+            last_weight[a] = ti.f32(0.0)
+    last = _Last(last_step, last_weight)
+    rows = ti.Matrix.zero(ti.f32, 2, 2 * width + 2)
+    base = flat(I * 2 - 2, fine_s)
+    # Where an odd axis was rounded up, the last places are outside.
+    places = ti.min(2 * m + 2, n[last_axis] + 4 - 2 * I[last_axis])
+    if ti.static(width == 1):
+        for k in ti.static(range(4)):
+            if k < places:
+                _gather_rows(k, base, fine_s, last, transfer.fine, rows)
+    else:
+        along_run(places, width, _gather_rows, (base, fine_s, last, transfer.fine, rows))
+    along_run(m, width, _restrict_cell, (c, I, rows, transfer, scale))
+
+
+@ti.func
+def _hidden_correction(P, J, s, fine_s, transfer):
+    """What fine cell ``J`` with parent ``P`` is corrected by where faces hide some of the coarse cells around it."""
+    total = ti.f32(0.0)
+    for corner in range(2**s.n):
+        Q = P
+        for a in ti.static(range(s.n)):
+            Q[a] += ((corner >> a) & 1) * (1 - 2 * (J[a] & 1))
+        total += _visibility_at(Q, J, transfer, fine_s) * transfer.coarse[flat(Q, s)]
+    return total
+
+
+@ti.func
+def _coarse_rows_at(c, step, coarse: ti.template()):
+    """Interpolation across the rows: of the 2^(dim-1) nearest coarse ones, at place ``c`` of the nearest."""
+    total = ti.f32(0.0)
+    for corner in ti.static(range(2 ** (step.n - 1))):
+        far = ti.static(_ones(corner))
+        row = c
+        for a in ti.static(range(step.n - 1)):
+            if ti.static((corner >> a) & 1):
+                row += step[a]
+        total += ti.f32(ti.static(0.25**far * 0.75 ** (step.n - 1 - far))) * coarse[row]
+    return total
+
+
+@ti.func
+def _interpolate_rows(k, c, step, coarse: ti.template(), line: ti.template()):
+    line[ti.i32(0), k] = _coarse_rows_at(cell_of_run(c, k), step, coarse)
+
+
+@ti.func
+def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: ti.template()):
+    total = value
+    if ti.static(transfer.cut):
+        if transfer.visible[flat(P, coarse_s)] == 0:
+            total = _hidden_correction(P, J, coarse_s, s, transfer)
+    transfer.fine[c] = transfer.fine[c] + total * weight[c]
+
+
+@ti.func
+def _prolong_run(c, I, m, s, transfer, weight: ti.template(), width: ti.template()):
+    """Add the interpolated correction to the red cells of a run."""
+    last = ti.static(s.n - 1)
+    own = loaded(transfer)
+    coarse_s = strides_of(own.coarse_n)
+    P = (I + 1) // 2
+    parent = flat(P, coarse_s)
+    step = coarse_s
+    for a in ti.static(range(s.n)):
+        step[a] = coarse_s[a] * (1 - 2 * (I[a] & 1))
+    if ti.static(width == 1):
+        if I.sum() % 2 == 0:
+            value = ti.f32(0.75) * _coarse_rows_at(parent, step, own.coarse)
+            value += ti.f32(0.25) * _coarse_rows_at(parent + step[last], step, own.coarse)
+            _prolong_cell(c, I, P, s, coarse_s, value, own, weight)
+    else:
+        # A run begins at an odd place. The line begins a coarse cell before its parent.
+        line = ti.Matrix.zero(ti.f32, 1, width // 2 + 2)
+        along_run(m // 2 + 2, width, _interpolate_rows, (parent - 1, step, own.coarse, line))
+        even = I.sum() & 1
+        for k in range((m + 1 - even) // 2):
+            J, Q = I, P
+            J[last] += even + 2 * k
+            Q[last] += k
+            value = ti.f32(0.75) * line[ti.i32(0), ti.i32(k + 1)] + ti.f32(0.25) * line[ti.i32(0), ti.i32(k + 2 * even)]
+            _prolong_cell(c + even + 2 * k, J, Q, s, coarse_s, value, own, weight)
+
+
+@kernel_family
+def transfer_kernels(loops, coupling):
+    IntVector, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
+    each_on_plane, each_run, width, dim = loops.each_on_plane, loops.each_run, loops.long, loops.dim
+    cut, wraps = coupling
+
+    @ti.kernel
+    def compute_weight(
+        unknown: Array, open: Array, coarse: Array, weight: Array, visible: Array, n: IntVector, coarse_n: IntVector,
+        across: IntVector,
+    ):  # fmt: skip
+        if ti.static(cut):
+            each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
+        each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
+        if ti.static(cut and wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(coarse_n, axis, _gather_marks_at, (visible, coarse_n, across, axis))
+
+    @ti.kernel
+    def compute_residual(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
+        across: IntVector,
+    ):  # fmt: skip
+        system = System(inv_diag, n, open, cut, x, rhs)
+        each_run(n, width, write_run_of_system, (system, residual, width, _weighted_residual_at, (weight,)))
+        if ti.static(wraps):
+            for axis in ti.static(range(dim)):
+                each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
+
+    @ti.kernel
+    def restrict(
+        residual: Array, open: Array, visible: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32
+    ):
+        each_run(n, width, _restrict_run, (Transfer(residual, rhs, open, visible, fine_n, n, cut), scale, width))
+
+    @ti.kernel
+    def prolong(
+        coarse: Array, x: Array, weight: Array, open: Array, visible: Array, n: IntVector, coarse_n: IntVector,
+        across: IntVector, wrap: IntVector,
+    ):  # fmt: skip
+        for axis in ti.static(range(dim)):
+            each_on_plane(coarse_n, axis, wrap_or_clear, (coarse, coarse_n, across, axis))
+        each_run(n, width, _prolong_run, (Transfer(x, coarse, open, visible, n, coarse_n, cut), weight, width))
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
+
+    return {
+        "compute_weight": compute_weight,
+        "compute_residual": compute_residual,
+        "restrict": restrict,
+        "prolong": prolong,
+    }
+
+
+@kernel_family
+def cycle_kernels(loops, cut):
+    """Transfers in one traverse of the grid with the sweeps before or after them, where no axis is periodic."""
+    IntVector, in_turn, each_run, width = loops.IntVector, loops.in_turn, loops.each_run, loops.long
+
+    @ti.kernel
+    def smooth_and_restrict(
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, visible: Array,
+        coarse_rhs: Array, n: IntVector, coarse_n: IntVector, scale: ti.f32,
+    ):  # fmt: skip
+        """Black, red, black from x = 0, and restriction of the residual that they leave."""
+        system = System(inv_diag, n, open, cut, x, rhs)
+        in_turn(
+            n,
+            (
+                (BLACK, scale_at, (system,)),
+                (RED, relax_at, (system,)),
+                (BLACK, relax_at, (system,)),
+                (LONG_RUNS, write_run_of_system, (system, residual, width, _weighted_residual_at, (weight,))),
+            ),
+            (),
+        )
+        transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
+        each_run(coarse_n, width, _restrict_run, (transfer, scale, width))
+
+    @ti.func
+    def prolong_then_smooth(given, between, weight: ti.template(), total: ti.template()):
+        system, transfer = loaded(given), loaded(between)
+        in_turn(
+            system.n,
+            (
+                (LONG_RUNS, _prolong_run, (transfer, weight, width)),
+                (BLACK, relax_at, (system,)),
+                (RED, relax_at, (system,)),
+                (BLACK, relax_at, (system,)),
+            ),
+            total,
+        )
+
+    @ti.kernel
+    def prolong_and_smooth(
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: IntVector,
+        coarse_n: IntVector,
+    ):  # fmt: skip
+        """Prolongation, black, red and black."""
+        transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
+        prolong_then_smooth(System(inv_diag, n, open, cut, x, rhs), transfer, weight, ())
+
+    @ti.kernel
+    def prolong_smooth_and_sum(
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: IntVector,
+        coarse_n: IntVector, partials: Array,
+    ):  # fmt: skip
+        """The same, and rhs · x in ``partials`` as ``in_turn`` leaves it."""
+        transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
+        system = System(inv_diag, n, open, cut, x, rhs)
+        prolong_then_smooth(system, transfer, weight, (partials, product_at, (rhs, x)))
+
+    return {
+        "smooth_and_restrict": smooth_and_restrict,
+        "prolong_and_smooth": prolong_and_smooth,
+        "prolong_smooth_and_sum": prolong_smooth_and_sum,
+    }
