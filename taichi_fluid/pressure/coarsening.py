@@ -16,7 +16,7 @@ class _Fine:
 
 
 @ti.func
-def _coarsen_at(c, I, s, fine, coarse: ti.template(), n):
+def _coarsen_at(c, I, s, fine, coarse: Array, n):
     """Whether any child is solved for; where an odd axis was rounded down, the last cell has three along it."""
     any_child = ti.f32(0.0)
     for child in range(3**s.n):
@@ -44,7 +44,7 @@ def _child_beside(I, axis: ti.template(), part: ti.template()):
 
 
 @ti.func
-def _drop_split_at(c, I, s, fine, coarse: ti.template()):
+def _drop_split_at(c, I, s, fine, coarse: Array):
     """Do not solve for a coarse cell that a wall runs through: it would have one value for both sides of the wall.
 
     Along each axis its children stand face to face; where most pairs cannot see each other, there is a wall.
@@ -71,7 +71,7 @@ def _drop_split_at(c, I, s, fine, coarse: ti.template()):
 
 
 @ti.func
-def _coarsen_open_at(c, I, s, fine, coarse: ti.template(), unknown: ti.template(), n, wrap):
+def _coarsen_open_at(c, I, s, fine, coarse: Array, unknown: Array, n, wrap):
     """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts.
 
     Faces of cells that are not solved for are closed, but for those on the sides of the box.
@@ -99,7 +99,7 @@ def _coarsen_open_at(c, I, s, fine, coarse: ti.template(), unknown: ti.template(
 
 
 @ti.func
-def _scale_side_at(c, I, s, open: ti.template(), n, axis: ti.template(), factors):
+def _scale_side_at(c, I, s, open: Array, n, axis: ti.template(), factors):
     first = c + axis * cells_of(s, n) + s[axis]
     last = first + n[axis] * s[axis]
     open[first] = factors[2 * axis] * open[first]

@@ -65,7 +65,7 @@ def _advance_at(c, I, s, search):
 
 
 @ti.func
-def _add_at(c, I, s, x: ti.template(), z: ti.template(), factor):
+def _add_at(c, I, s, x: Array, z: Array, factor):
     x[c] = x[c] + factor * z[c]
 
 

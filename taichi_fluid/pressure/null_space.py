@@ -19,7 +19,7 @@ CHUNK = 4096
 
 
 @ti.func
-def unknown_value_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+def unknown_value_at(c, I, s, x: Array, inv_diag: Array):
     """The value where it is solved for, else 0."""
     value = x[c]
     if inv_diag[c] == 0:
@@ -28,7 +28,7 @@ def unknown_value_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
 
 
 @ti.func
-def _one_at(c, I, s, inv_diag: ti.template()):
+def _one_at(c, I, s, inv_diag: Array):
     value = ti.f32(0.0)
     if inv_diag[c] > 0:
         value = ti.f32(1.0)
@@ -36,7 +36,7 @@ def _one_at(c, I, s, inv_diag: ti.template()):
 
 
 @ti.func
-def subtract_at(c, I, s, x: ti.template(), inv_diag: ti.template(), mean):
+def subtract_at(c, I, s, x: Array, inv_diag: Array, mean):
     """Take ``mean`` out of what is solved for."""
     if inv_diag[c] > 0:
         x[c] = x[c] - mean
@@ -69,7 +69,7 @@ class _Labels:
 
 
 @ti.func
-def _start_label_at(c, I, s, label: ti.template(), inv_diag: ti.template()):
+def _start_label_at(c, I, s, label: IntArray, inv_diag: Array):
     label[c] = ti.cast(c, ti.i32)
     if inv_diag[c] == 0:
         label[c] = ti.i32(-1)
@@ -99,7 +99,7 @@ def _hook_at(c, I, s, labels, system, wrap):
 
 
 @ti.func
-def _shorten_at(c, I, s, label: ti.template()):
+def _shorten_at(c, I, s, label: IntArray):
     if label[c] >= 0:
         here = label[c]
         while label[here] != here:
@@ -108,7 +108,7 @@ def _shorten_at(c, I, s, label: ti.template()):
 
 
 @ti.func
-def _is_root_at(c, I, s, label: ti.template()):
+def _is_root_at(c, I, s, label: IntArray):
     value = ti.f32(0.0)
     if label[c] == c:
         value = ti.f32(1.0)
@@ -116,7 +116,7 @@ def _is_root_at(c, I, s, label: ti.template()):
 
 
 @ti.func
-def _held_at(c, I, s, system, held: ti.template()):
+def _held_at(c, I, s, system, held: Array):
     """How much of the diagonal belongs to values that are held beyond a side of the box, and not to other cells."""
     inv_diag = ti.static(system.inv_diag)
     value = ti.f32(0.0)

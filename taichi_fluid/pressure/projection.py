@@ -6,86 +6,89 @@ one, so that even an exact solution leaves some: what lies between cells and the
 apart.
 """
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
-from ..kernels import (
-    Array,
-    along_run,
-    beside,
-    cell_of_run,
-    cells_of,
-    int_vector,
-    kernel_family,
-    position_in_run,
-    put_run,
-    strides_of,
-)
+from ..kernels import Array, Operator, cells_of, components, int_vector, kernel_family, write_strip
 from ..limits import require_positive
 from ..operators.differences import gradient_at
-from .solver import SolveResult
+from .residual import SolveResult
 from .spectral import pressure_solver
+from .system import System
 
 _RANGE = 1e-30, 1e30
 """What rho dx / dt may be, Pa s/m: pressures must be numbers of f32, which end at 1e±38."""
 
 
-@ti.func
-def _missing_outflow(outflow, c, expansion: ti.template(), dx, expands: ti.template()):
-    """Dx times the divergence that a cell lacks."""
-    missing = -outflow
-    if ti.static(expands):
-        missing += dx * expansion[c]
-    return missing
+@argument
+class _Wanted:
+    """The velocity, the divergence that it is to have where it ``expands``, 1/s, and what makes a right-hand side of it."""
+
+    velocity: object
+    expansion: object
+    dx: object
+    scale: object
+    expands: object
+
+    @ti.func
+    def of(self, outflow, c):
+        """``scale`` times dx times the divergence that cell ``c`` lacks."""
+        missing = -outflow
+        if ti.static(self.expands):
+            missing += self.dx * self.expansion[c]
+        return self.scale * missing
 
 
 @ti.func
-def _rhs_at(
-    c, I, s, u: ti.template(), expansion: ti.template(), n, dx, scale, expands: ti.template(), on: ti.template()
-):
-    return scale * _missing_outflow(on.outflow(u, c, s, n), c, expansion, dx, expands)
+def _rhs_at(c, I, s, wanted, n, on: ti.template()):
+    return wanted.of(on.outflow(wanted.velocity, c, s, n), c)
 
 
 @ti.func
-def _write_cut_rhs_at(c, I, s, u: Array, rhs: Array, expansion: Array, solids, scale, expands: ti.template()):
-    outflow = solids.outflow_at(u, c, I, s)
-    rhs[c] = scale * _missing_outflow(outflow, c, expansion, solids.dx, expands)
+def _write_cut_rhs_at(c, I, s, wanted, rhs: Array, solids):
+    rhs[c] = wanted.of(solids.outflow_at(wanted.velocity, c, I, s), c)
+
+
+@argument
+class _Projected:
+    """What the gradient is taken off from.
+
+    Attributes:
+        u: The velocity.
+        p: The pressure.
+        system: What the pressure was solved with.
+        held: Per side, whether it is held beyond it.
+        scale: What a difference of it is multiplied by.
+    """
+
+    u: object
+    p: object
+    system: object
+    held: object
+    scale: object
 
 
 @ti.func
-def _projected_velocity_of(
-    k, c, I, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
-    found: ti.template(), axis: ti.template(), cut: ti.template(),
-):  # fmt: skip
+def _projected_velocity_at(c, I, s, projected):
     """Changed at each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
-    s = strides_of(n)
-    here, before, face = cell_of_run(c, k), beside(c, -s[axis], k), beside(c, axis * cells_of(s, n), k)
-    position = position_in_run(I, k, axis)
-    above = inv_diag[here] > 0 or (position == n[axis] + 1 and held[2 * axis + 1] == 1)
-    below = inv_diag[before] > 0 or (position == 1 and held[2 * axis] == 1)
-    inside = inv_diag[here] > 0 or inv_diag[before] > 0
-    if ti.static(cut):
-        inside = inside and open[face] != 0
-    changed = u[face] - scale * (p[here] - p[before])
-    found[ti.i32(0), k] = ti.select(above and below and inside, changed, u[face])
-
-
-@ti.func
-def _subtract_gradient_of_run(
-    c, I, m, s, u: ti.template(), p: ti.template(), inv_diag: ti.template(), open: ti.template(), n, held, scale,
-    cut: ti.template(), width: ti.template(),
-):  # fmt: skip
-    found = ti.Matrix.zero(ti.f32, 1, width)
+    u, p, inv_diag = ti.static(projected.u, projected.p, projected.system.inv_diag)
+    n, held = projected.system.n, projected.held
+    v = ti.cast(n, ti.f32)
     for axis in ti.static(range(n.n)):
-        along_run(
-            m, width, _projected_velocity_of, (c, I, u, p, inv_diag, open, n, held, scale, found, axis, cut)
-        )  # fmt: skip
-        along_run(m, width, put_run, (u, c + axis * cells_of(s, n), found, 0))
+        face = c + axis * cells_of(s, n)
+        above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
+        below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
+        inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
+        if ti.static(projected.system.cut):
+            inside = inside and projected.system.open[face] != 0
+        changed = u[face] - projected.scale * (p[c] - p[c - s[axis]])
+        v[axis] = ti.select(above and below and inside, changed, u[face])
+    return v
 
 
 @ti.func
-def _subtract_centred_gradient_at(c, I, s, u: ti.template(), p: ti.template(), n, scale):
+def _subtract_centred_gradient_at(c, I, s, u: Array, p: Array, n, scale):
     g = gradient_at(p, c, s)
     for axis in ti.static(range(n.n)):
         place = c + axis * cells_of(s, n)
@@ -99,7 +102,7 @@ def projection_kernels(loops, expands, on):
 
     @ti.kernel
     def compute_rhs(velocity: Array, rhs: Array, expansion: Array, n: IntVector, dx: ti.f32, scale: ti.f32):
-        write_cells(n, rhs, _rhs_at, (velocity, expansion, n, dx, scale, expands, on))
+        write_cells(n, rhs, _rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), n, on))
 
     @ti.kernel
     def compute_cut_rhs(
@@ -107,7 +110,7 @@ def projection_kernels(loops, expands, on):
         n: IntVector, origin: FloatVector, dx: ti.f32, scale: ti.f32,
     ):  # fmt: skip
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        each_cell(n, _write_cut_rhs_at, (velocity, rhs, expansion, solids, scale, expands))
+        each_cell(n, _write_cut_rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), rhs, solids))
 
     return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
 
@@ -122,10 +125,9 @@ def gradient_kernels(loops, cut):
         velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: IntVector, end: IntVector, held: Flags,
         scale: ti.f32,
     ):  # fmt: skip
-        each_run_to(
-            end, n, width, _subtract_gradient_of_run,
-            (velocity, pressure, inv_diag, open, n, held, scale, cut, width),
-        )  # fmt: skip
+        projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale)
+        operator = Operator(_projected_velocity_at, (projected,))
+        each_run_to(end, n, width, write_strip, (n, components((velocity, loops.dim)), width, operator))
 
     @ti.kernel
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):

@@ -39,12 +39,12 @@ def _relax_colour_at(c, I, s, colour, system):
 
 
 @ti.func
-def _clear_at(c, I, s, x: ti.template()):
+def _clear_at(c, I, s, x: Array):
     x[c] = ti.f32(0.0)
 
 
 @ti.func
-def _count_at(c, I, s, x: ti.template(), inv_diag: ti.template(), total: ti.template(), count: ti.template()):
+def _count_at(c, I, s, x: Array, inv_diag: Array, total: ti.template(), count: ti.template()):
     if inv_diag[c] > 0:
         total += x[c]
         count += ti.f32(1.0)
@@ -108,7 +108,7 @@ def relaxation_kernels(loops, coupling):
         relax_colours(System(inv_diag, n, open, cut, x, rhs), wrap, (BLACK, RED, BLACK))
 
     @ti.func
-    def remove_mean(x: ti.template(), inv_diag: ti.template(), n):
+    def remove_mean(x: Array, inv_diag: Array, n):
         total, count = ti.f32(0.0), ti.f32(0.0)
         each_cell_alone(n, _count_at, (x, inv_diag, total, count))
         if count > 0:

@@ -106,7 +106,7 @@ def _residual_at(c, I, s, system, mean, shift):
 
 
 @ti.func
-def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mean):
+def _centred_square_at(c, I, s, rhs: Array, inv_diag: Array, mean):
     value = rhs[c] - mean
     if inv_diag[c] == 0:
         value = ti.f32(0.0)
@@ -114,18 +114,18 @@ def _centred_square_at(c, I, s, rhs: ti.template(), inv_diag: ti.template(), mea
 
 
 @ti.func
-def _keep_unknowns_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+def _keep_unknowns_at(c, I, s, x: Array, inv_diag: Array):
     if inv_diag[c] == 0:
         x[c] = ti.f32(0.0)
 
 
 @ti.func
-def _size_at(c, I, s, x: ti.template(), inv_diag: ti.template()):
+def _size_at(c, I, s, x: Array, inv_diag: Array):
     return ti.abs(unknown_value_at(c, I, s, x, inv_diag))
 
 
 @ti.func
-def _scale_by_at(c, I, s, x: ti.template(), factor):
+def _scale_by_at(c, I, s, x: Array, factor):
     x[c] = factor * x[c]
 
 

@@ -77,12 +77,12 @@ def with_need_of_faces(inv, needs):
 
 
 @ti.func
-def _gather_need(k, c, inv_diag: ti.template(), needs: ti.template()):
+def _gather_need(k, c, inv_diag: Array, needs: ti.template()):
     needs |= needs_faces(inv_diag[cell_of_run(c, k)])
 
 
 @ti.func
-def product_at(c, I, s, a: ti.template(), b: ti.template()):
+def product_at(c, I, s, a: Array, b: Array):
     """What a cell adds to the inner product of two arrays."""
     return a[c] * b[c]
 
@@ -95,7 +95,7 @@ def _together(system, args):
 
 @ti.func
 def write_run_of_system(
-    c, I, m, s, system, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()
+    c, I, m, s, system, out: Array, width: ti.template(), value: ti.template(), args: ti.template()
 ):
     """``write_run`` of ``value(c, I, s, system, *args)``, which reads faces in a run with a cell that needs them only."""
     own = loaded(system)
@@ -174,7 +174,7 @@ class _Coefficients:
 
 
 @ti.func
-def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n, first, coefficients):
+def _write_inv_diag(c, I, s, unknown: Array, inv_diag: Array, n, first, coefficients):
     diagonal = coefficients.shift
     if ti.static(coefficients.by_cell):
         diagonal += coefficients.held[c]
@@ -194,7 +194,7 @@ def _write_inv_diag(c, I, s, unknown: ti.template(), inv_diag: ti.template(), n,
 
 
 @ti.func
-def _write_cut_inv_diag(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
+def _write_cut_inv_diag(c, I, s, open: Array, inv_diag: Array, n):
     cells = cells_of(s, n)
     diagonal = ti.f32(0.0)
     for a in ti.static(range(s.n)):
@@ -206,7 +206,7 @@ def _write_cut_inv_diag(c, I, s, open: ti.template(), inv_diag: ti.template(), n
 
 
 @ti.func
-def _mark_faces_at(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
+def _mark_faces_at(c, I, s, open: Array, inv_diag: Array, n):
     """Note where ``needs_faces``; no sign changes, which is all that neighbours look at."""
     cells = cells_of(s, n)
     needs = 0
@@ -220,7 +220,7 @@ def _mark_faces_at(c, I, s, open: ti.template(), inv_diag: ti.template(), n):
 
 
 @ti.func
-def _is_inside(c, I, s, unknown: ti.template(), first):
+def _is_inside(c, I, s, unknown: Array, first):
     inside = ti.f32(1.0)
     for a in ti.static(range(s.n)):
         if I[a] < first[a]:
@@ -229,14 +229,14 @@ def _is_inside(c, I, s, unknown: ti.template(), first):
 
 
 @ti.func
-def _mark_if_positive(c, I, s, values: ti.template(), offset, unknown: ti.template(), first):
+def _mark_if_positive(c, I, s, values: Array, offset, unknown: Array, first):
     _is_inside(c, I, s, unknown, first)
     if values[offset + c] <= 0:
         unknown[c] = ti.f32(0.0)
 
 
 @ti.func
-def _close_at(c, I, s, open: ti.template(), n, axis: ti.template(), kept):
+def _close_at(c, I, s, open: Array, n, axis: ti.template(), kept):
     """Close the faces on the two sides of an axis, but for those with ``kept[2 axis + side] = 1``."""
     first = c + axis * cells_of(s, n) + s[axis]
     if kept[2 * axis] == 0:

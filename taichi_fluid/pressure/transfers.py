@@ -71,7 +71,7 @@ def _parent_at(I, corner: ti.template()):
 
 
 @ti.func
-def _normalise_at(c, I, s, transfer, weight: ti.template()):
+def _normalise_at(c, I, s, transfer, weight: Array):
     """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
 
     Coarse cells of which any is hidden from this one by a face are not ``visible``: there faces have to be read.
@@ -95,7 +95,7 @@ def _normalise_at(c, I, s, transfer, weight: ti.template()):
 
 
 @ti.func
-def _gather_marks_at(c, I, s, visible: ti.template(), n, across, axis: ti.template()):
+def _gather_marks_at(c, I, s, visible: Array, n, across, axis: ti.template()):
     """A mark on a ghost beyond the seam of a periodic axis is meant for the cell at its other end."""
     if across[axis] == 1:
         upper = c + (n[axis] + 1) * s[axis]
@@ -104,12 +104,12 @@ def _gather_marks_at(c, I, s, visible: ti.template(), n, across, axis: ti.templa
 
 
 @ti.func
-def _one_at(c, I, s, a: ti.template()):
+def _one_at(c, I, s, a: Array):
     a[c] = ti.f32(1.0)
 
 
 @ti.func
-def _weighted_residual_at(c, I, s, system, weight: ti.template()):
+def _weighted_residual_at(c, I, s, system, weight: Array):
     """Of all cells: a compiler makes vectors of that. Only what it says of red ones is looked at."""
     value = (relaxed_at(c, s, system) - system.x[c]) / system.inv_diag[c] * weight[c]
     if system.inv_diag[c] == 0:
@@ -161,7 +161,7 @@ class _Last:
 
 
 @ti.func
-def _red_rows_at(c, s, last, odd: ti.template(), residual: ti.template()):
+def _red_rows_at(c, s, last, odd: ti.template(), residual: Array):
     """Of the 4^(dim-1) rows around a coarse one, weighted, those whose red cells have the parity ``odd``.
 
     ``c`` is in the first of them.
@@ -184,7 +184,7 @@ def _red_rows_at(c, s, last, odd: ti.template(), residual: ti.template()):
 
 
 @ti.func
-def _gather_rows(k, c, s, last, residual: ti.template(), rows: ti.template()):
+def _gather_rows(k, c, s, last, residual: Array, rows: ti.template()):
     for odd in ti.static(range(2)):
         rows[ti.i32(odd), k] = _red_rows_at(cell_of_run(c, k), s, last, odd, residual)
 
@@ -240,7 +240,7 @@ def _hidden_correction(P, J, s, fine_s, transfer):
 
 
 @ti.func
-def _coarse_rows_at(c, step, coarse: ti.template()):
+def _coarse_rows_at(c, step, coarse: Array):
     """Interpolation across the rows: of the 2^(dim-1) nearest coarse ones, at place ``c`` of the nearest."""
     total = ti.f32(0.0)
     for corner in ti.static(range(2 ** (step.n - 1))):
@@ -254,12 +254,12 @@ def _coarse_rows_at(c, step, coarse: ti.template()):
 
 
 @ti.func
-def _interpolate_rows(k, c, step, coarse: ti.template(), line: ti.template()):
+def _interpolate_rows(k, c, step, coarse: Array, line: ti.template()):
     line[ti.i32(0), k] = _coarse_rows_at(cell_of_run(c, k), step, coarse)
 
 
 @ti.func
-def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: ti.template()):
+def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: Array):
     total = value
     if ti.static(transfer.cut):
         if transfer.visible[flat(P, coarse_s)] == 0:
@@ -268,7 +268,7 @@ def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: ti.template()):
 
 
 @ti.func
-def _prolong_run(c, I, m, s, transfer, weight: ti.template(), width: ti.template()):
+def _prolong_run(c, I, m, s, transfer, weight: Array, width: ti.template()):
     """Add the interpolated correction to the red cells of a run."""
     last = ti.static(s.n - 1)
     own = loaded(transfer)
@@ -376,7 +376,7 @@ def cycle_kernels(loops, cut):
         each_run(coarse_n, width, _restrict_run, (transfer, scale, width))
 
     @ti.func
-    def prolong_then_smooth(given, between, weight: ti.template(), total: ti.template()):
+    def prolong_then_smooth(given, between, weight: Array, total: ti.template()):
         system, transfer = loaded(given), loaded(between)
         in_turn(
             system.n,
