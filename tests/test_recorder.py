@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,12 +17,18 @@ from rich.console import Console
 from taichi_fluid._ti import ti
 from taichi_fluid.errors import Terminated, terminable
 from taichi_fluid.io.outputs import Outputs
+from taichi_fluid.kernels import Array, kernel_family
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.side_by_side import pictures_of
 from taichi_fluid.scene import Scene, bytes_needed, preset
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.simulation.comparison import flow_of, left_in
 from taichi_fluid.viewer.recorder import Recorder, record
+
+
+@ti.func
+def _leave_at(c, I, s, a: ti.template()):
+    a[c] = a[c]
 
 
 def silent() -> Console:
@@ -52,6 +59,22 @@ def run(scene: Scene, out: Path, prepare=lambda simulation: None):
     prepare(simulation)
     recorder = recorder_of(scene, out)
     return record(simulation, recorder, silent()), recorder.written
+
+
+def compiling(grid) -> None:
+    """Launch a kernel that nobody has compiled."""
+
+    @kernel_family
+    def family(loops):
+        IntVector, each_cell = loops.IntVector, loops.each_cell
+
+        @ti.kernel
+        def copy(a: Array, n: IntVector):
+            each_cell(n, _leave_at, (a,))
+
+        return {"copy": copy}
+
+    family(grid.loops).copy(grid.array(), grid.n)
 
 
 def break_at(step: int, action):
@@ -103,6 +126,15 @@ def test_the_poster_shows_up_to_six_pictures_from_first_to_last(tmp_path, frames
     ]
     assert shown == sorted(set(shown)), "each another picture, in order of time"
     assert shown[-1] == 10 * frames, "the last one is there"
+
+
+def test_who_waits_for_a_recording_is_told_of_kernels(tmp_path):
+    """In the line of the progress bar, before the first frame."""
+    scene, text = tiny(frames=1), io.StringIO()
+    simulation = Simulation(scene)
+    simulation.stages.append(Stage("wait", lambda simulation, dt: compiling(simulation.grid)))
+    record(simulation, recorder_of(scene, tmp_path), Console(file=text, force_terminal=True, width=120))
+    assert re.search(r"frame 0/1 +compiling kernel \d+: copy", text.getvalue())
 
 
 def test_a_recorder_that_was_shown_nothing_leaves_nothing(tmp_path):

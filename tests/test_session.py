@@ -15,6 +15,7 @@ from scenes_for_tests import burner, plume, scene
 
 from taichi_fluid.boundaries.solids import Solid
 from taichi_fluid.io.video import LiveVideo
+from taichi_fluid.kernels import before_compiling
 from taichi_fluid.scene import Scene, SceneError, preset
 from taichi_fluid.simulation import Simulation, Stage
 from taichi_fluid.simulation.comparison import Comparison, left_in
@@ -544,6 +545,50 @@ def test_another_scene_is_announced_and_then_started(opened, small_presets):
     make_steps(session, 1)
 
 
+def test_a_scene_that_is_compiled_first_begins_as_any_other(opened, small_presets):
+    """It has made a step by then, of which nothing is left."""
+    session, other = opened(flow(2)), opened(flow(2))
+    session.compiles_first = True
+    make_steps(session, 2)
+    session.other("karman")()
+    other.other("karman")()
+    assert (session.simulation.steps, session.simulation.time, session.beside) == (0, 0.0, False)
+    assert_same(session.simulation, other.simulation)
+    asked = []
+    with before_compiling(asked.append):
+        session.step_once()
+        other.step_once()
+        session.advance(AMPLE, 0.0)
+        session.draw()
+    assert asked == []
+    other.advance(AMPLE, 0.0)
+    assert_same(session.simulation, other.simulation)
+
+
+def test_the_old_flow_goes_on_where_a_new_one_is_compiled(opened, small_presets):
+    """As a window has it before each kernel; here wherever the new flow is built and steps."""
+    session, steps = opened(flow(2)), []
+    session.compiles_first = True
+    make_steps(session, 2)
+    old, session._build = session.simulation, lambda scene: beside(Simulation(scene))
+
+    def beside(simulation):
+        assert session.beside
+        session.advance(AMPLE, FRAME)
+        steps.append(old.steps)
+        simulation.stages.append(Stage("meanwhile", lambda *_: session.simulation is simulation or go_on()))
+        return simulation
+
+    def go_on():
+        assert session.beside
+        session.advance(AMPLE, FRAME)
+        steps.append(old.steps)
+
+    session.other("karman")()
+    assert len(steps) == 2 and 2 < steps[0] < steps[1]
+    assert session.scene.name == "karman" and not session.beside
+
+
 @pytest.mark.parametrize("error", [RuntimeError("out of device memory"), MemoryError(), SceneError("too large.")])
 def test_a_scene_that_cannot_be_built_leaves_the_one_that_runs(opened, small_presets, error):
     built = []
@@ -578,11 +623,11 @@ def test_no_room_on_the_device_stops_the_flow_and_not_the_program(opened, monkey
 
     with monkeypatch.context() as patch:
         if place == "set":
-            patch.setattr("taichi_fluid.simulation.Projection", refuse)
+            patch.setattr("taichi_fluid.simulation.simulation.Projection", refuse)
             assert not session.set({"solver.pressure": "cg"})
             assert session.scene.solver.pressure == "auto", "the old solver goes on, and the scene says so"
         elif place == "reset":
-            patch.setattr("taichi_fluid.simulation.Projection", refuse)
+            patch.setattr("taichi_fluid.simulation.simulation.Projection", refuse)
             session.reset()
         elif place == "draw":
             patch.setattr(session.renderer, "prepare", refuse)
@@ -885,7 +930,7 @@ def test_both_take_the_dt_of_the_faster_one(opened):
     session._debt = 1.0
     session.advance(AMPLE, 0.0)
     expected = own.scene.solver.cfl * own.grid.dx / fast
-    assert session._steps[-1].dt == pytest.approx(expected)
+    assert session._pulse.steps[-1].dt == pytest.approx(expected)
     assert own.time == other.time
 
 

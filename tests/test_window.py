@@ -4,6 +4,7 @@ One window serves many tests: what they have in common is put back to the start 
 """
 
 import ctypes
+import itertools
 import os
 import signal
 import subprocess
@@ -889,6 +890,48 @@ def test_a_slow_step_leaves_frames_between_its_parts(desk):
     # A step has some twenty parts; the shortest share a frame.
     assert len(frames) >= 4 and len(set(frames)) >= 3, frames
     assert window.view().std() > 3
+
+
+def together(compiled: list) -> list:
+    """Kernels that were compiled without a frame between them."""
+    return [pair for pair in itertools.pairwise(compiled) if pair[0][1] >= pair[1][1]]
+
+
+def test_the_start_is_seen_before_the_first_step_and_a_frame_before_each_kernel(desk):
+    desk.close()
+    window = desk.open(*FLAT)
+    compiled = window.wait(lambda state: state["steps"] >= 2)["compiled"]
+    assert together(compiled) == []
+    of_a_step = {name for name, _, _, stepping, *_ in compiled if stepping}
+    assert {"trace", "predict", "subtract_gradient"} <= of_a_step
+    # A picture was on the screen before any of them.
+    assert all(shown >= 1 for _, _, shown, stepping, *_ in compiled if stepping), compiled
+    assert all(shown >= 1 for name, _, shown, *_ in compiled if name in of_a_step), compiled
+
+
+def test_another_scene_is_compiled_while_the_old_one_goes_on(desk):
+    desk.close()
+    window = desk.open(*FLAT)
+    known = len(window.wait(lambda state: state["steps"] >= 3)["compiled"])
+    window.click("preset stable_fluids")
+    window.wait(lambda state: state["scene"]["name"] == "stable_fluids" and state["steps"] >= 2, seconds=4 * SLOW)
+    compiled = window.state["compiled"][known:]
+    before = [steps for *_, scene, steps in compiled if scene == "plume2d"]
+    assert len(before) > 10 and before[-1] > before[0], "the old flow went on"
+    assert together(compiled) == []
+    assert not any(stepping for *_, stepping, scene, _ in compiled if scene == "stable_fluids"), (
+        "it begins with all it needs"
+    )
+
+
+def test_escape_ends_a_window_that_waits_for_kernels(desk):
+    desk.close()
+    window = desk.open(*FLAT)
+    window.click("preset jets")
+    known = len(window.state["compiled"])
+    window.xdotool("key", "Escape")
+    window.ended()
+    assert len(window.state["compiled"]) <= known + 3, "it does not wait for the rest"
 
 
 @pytest.mark.parametrize("arch", ["cpu", "vulkan"])

@@ -2,7 +2,9 @@
 
     python window_child.py ARCH PRESET FOLDER [KEY=VALUE …]
 
-After each frame a line tells where the widgets are and how the session stands. A line on standard input is a request:
+After each frame a line tells where the widgets are and how the session stands. It also has, for each kernel that was
+compiled: its name, the frames and the pictures that were on the screen by then, whether a step of the flow asked for it,
+and the scene and steps of that flow. A line on standard input is a request:
 ``array NAME`` writes a quantity to a file (``NAME of other``: of the other grid), ``picture`` what was drawn last,
 ``nan`` spoils the velocity, ``begin`` puts everything but the places of the panels back to the start, ``quit`` closes
 the window.
@@ -16,7 +18,7 @@ import threading
 import numpy as np
 
 import taichi_fluid as tf
-from taichi_fluid import backend
+from taichi_fluid import backend, kernels
 from taichi_fluid.scene import tomllib
 from taichi_fluid.viewer.session import Session
 from taichi_fluid.viewer.window import LiveWindow
@@ -30,7 +32,18 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
     requests: queue.Queue[str] = queue.Queue()
     threading.Thread(target=lambda: [requests.put(line.strip()) for line in sys.stdin], daemon=True).start()
     window = LiveWindow(session, arch=arch)
-    count = 0
+    count, shown, compiled, show = 0, 0, [], window._show
+
+    def show_picture() -> None:
+        nonlocal shown
+        show()
+        shown = session.pictures
+
+    def note(kernel: str) -> None:
+        stepping = session.stepping and not session.beside
+        compiled.append([kernel, window.frames, shown, stepping, session.scene.name, session.simulation.steps])
+
+    window._show = show_picture
 
     def begin() -> None:
         if session.video is not None:
@@ -39,7 +52,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
             session._replace(scene)
         session.simulation.scene = scene
         session.reset()
-        session.paused, window.panels_shown = False, True
+        session.paused, window.place.panels_shown = False, True
         session.redraw()
         window._panel._open.clear()
 
@@ -73,12 +86,12 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
                     "frame": count,
                     "fps": frame.fps,
                     "places": frame.places,
-                    "viewport": window.viewport,
-                    "width": window.shape[0],
-                    "height": window.shape[1],
-                    "panels": window.panels_shown,
-                    "saved": window._saved_places,
-                    "rectangles": {name: list(rectangle) for name, rectangle in window.rectangles.items()},
+                    "viewport": window.place.viewport,
+                    "width": window.place.window[0],
+                    "height": window.place.window[1],
+                    "panels": window.place.panels_shown,
+                    "saved": window.places.read_at,
+                    "rectangles": {name: list(rectangle) for name, rectangle in window.places.rectangles.items()},
                     "paused": session.paused,
                     "failed": session.failed,
                     "message": session.message,
@@ -89,17 +102,21 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
                     "stepping": session.stepping,
                     "pictures": session.pictures,
                     "size": session.size,
-                    "pane_width": session.pane_width(window.viewport[1]),
+                    "pane_width": session.pane_width(window.place.viewport[1]),
                     "detail": session.detail,
                     "scene": session.scene.model_dump(mode="json"),
+                    "compiled": compiled,
                     "answered": answered,
                 }
             ),
             flush=True,
         )
 
-    window.run(report)
-    print(json.dumps({"frame": -1, "written": [str(path) for path in session.written]}), flush=True)
+    with kernels.before_compiling(note):
+        window.run(report)
+    print(
+        json.dumps({"frame": -1, "compiled": compiled, "written": [str(path) for path in session.written]}), flush=True
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ costs ten times as much.
 
 from .family import kernel_family, loops
 from .graph import GraphRecorder, Replay
-from .launch import Launcher, compiled_kernels
+from .launch import Launcher, before_compiling, compiled_kernels
 from .layout import (
     ARRAY_BITS,
     CPU_ARCHS,
@@ -79,6 +79,7 @@ __all__ = [
     "arch",
     "at_least",
     "at_most",
+    "before_compiling",
     "beside",
     "cell_of_run",
     "cells_of",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._ti import ti
-from .launch import compiling
+from .launch import compiling, translate
 from .layout import float_vector, int_vector
 
 
@@ -62,8 +62,13 @@ class GraphRecorder:
         arrays = [id(value) for value in args if isinstance(value, ti.Ndarray)]
         if len(set(arrays)) != len(arrays):
             raise ValueError("the same array was given twice to one kernel")
-        with compiling():
-            self._builder.dispatch(kernel, *(self._symbol(value) for value in args))
+        symbols = [self._symbol(value) for value in args]
+        if kernel._primal.compiled_kernels:
+            self._builder.dispatch(kernel, *symbols)
+        else:
+            with compiling(kernel):
+                self._builder.dispatch(kernel, *symbols)
+                translate(kernel)  # else all of a recording would be translated at its first replay
         self._launches.append((kernel, args))
 
     def finish(self) -> Replay:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,31 @@ def compiled_kernels() -> int:
     return sum(len(kernel.compiled_kernels) for kernel in impl.get_runtime().kernels)
 
 
+_told: list[Callable[[str], None]] = []
+
+
 @contextlib.contextmanager
-def compiling():
+def before_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """Call ``tell(name)`` meanwhile before each kernel is compiled, which nothing else can run beside.
+
+    It may launch kernels, draw, or raise to break off what needs the kernel; the arrays stand as the last launch left
+    them.
+    """
+    _told.append(tell)
+    try:
+        yield
+    finally:
+        _told.remove(tell)
+
+
+@contextlib.contextmanager
+def compiling(kernel):
     """Let Taichi compile in silence: with a ``default_ip`` of 64 bits it warns of every literal in a ``range``.
 
     No loop of ours is as long as 2**31. What it prints itself, on precision, is not silenced: types say what is meant.
     """
+    for tell in tuple(_told):
+        tell(kernel.__name__)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Casting range_for boundary values")
         yield
@@ -42,7 +62,7 @@ class Launcher:
 
     def __call__(self, *args, **kwargs) -> None:
         if not self._primal.compiled_kernels:
-            with compiling():
+            with compiling(self):
                 self._kernel(*args, **kwargs)
         elif kwargs or not self.launch(args):
             self._kernel(*args, **kwargs)
@@ -69,6 +89,13 @@ class Launcher:
         except Exception as error:
             raise handle_exception_from_cpp(error) from None
         return True
+
+
+def translate(kernel) -> None:
+    """Let Taichi turn what it has traced of a kernel into code now, and not at its first launch."""
+    program: Any = impl.get_runtime().prog
+    for one in kernel._primal.compiled_kernels.values():
+        program.compile_kernel(program.config(), program.get_device_caps(), one)
 
 
 def _setters(annotations):

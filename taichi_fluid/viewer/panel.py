@@ -279,7 +279,7 @@ def _inside(value: float, ends: Ends) -> float:
 def _before_the_first_step(session: Session) -> list[str]:
     if session.paused and not session.stepping:
         return ["no step made yet"]
-    return ["the first step:", "it may wait for its", "kernels to compile"]
+    return ["the first step:", "it waits for its", "kernels to compile"]
 
 
 def _health_lines(health: Health) -> list[str]:

@@ -15,6 +15,7 @@ from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
+from .waiting import Waiting
 
 SHEET_PICTURES = 6
 
@@ -62,13 +63,16 @@ class Recorder:
 
 
 @terminable()
-def record(flow: Simulation | Comparison, recorder: Recorder, console: Console | None = None) -> dict[str, Any]:
+def record(
+    flow: Simulation | Comparison, recorder: Recorder, console: Console | None = None, waiting: Waiting | None = None
+) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
     Args:
         flow: What to run: a simulation, or both grids; ``comparison.flow_of`` makes what a scene asks for.
         recorder: Where the pictures go; it is finished here, also when the run breaks off.
-        console: Where progress is shown; stderr when left out.
+        console: Where progress is shown, and before each kernel that is compiled a count; stderr when left out.
+        waiting: What has counted the kernels so far.
 
     Returns:
         What ``--json`` holds, but for the arch; see ``summary``.
@@ -81,7 +85,7 @@ def record(flow: Simulation | Comparison, recorder: Recorder, console: Console |
     output = flow.scene.output
     steps: list[Step] = []
     render_ms: list[float] = []
-    console = Console(stderr=True) if console is None else console
+    console, waiting = console or Console(stderr=True), waiting or Waiting()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
@@ -91,16 +95,17 @@ def record(flow: Simulation | Comparison, recorder: Recorder, console: Console |
     try:
         renderer = pictures_of(flow)
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
-            task = progress.add_task(flow.scene.name, total=output.frames, numbers="compiling kernels …")
-            for _ in range(output.frames):
-                taken = flow.advance(1.0 / output.fps, timed=True)
-                flow.check()
-                steps += taken
-                start = time.perf_counter()
-                recorder.show(renderer.render())
-                render_ms.append(1e3 * (time.perf_counter() - start))
-                left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
-                progress.update(task, advance=1, numbers=_numbers(taken, left))
+            task = progress.add_task(flow.scene.name, total=output.frames, numbers="")
+            with waiting.told_on(console, lambda text: progress.update(task, numbers=text, refresh=True)):
+                for _ in range(output.frames):
+                    taken = flow.advance(1.0 / output.fps, timed=True)
+                    flow.check()
+                    steps += taken
+                    start = time.perf_counter()
+                    recorder.show(renderer.render())
+                    render_ms.append(1e3 * (time.perf_counter() - start))
+                    left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
+                    progress.update(task, advance=1, numbers=_numbers(taken, left))
     finally:
         written = recorder.finish()
     return summary(flow, steps, render_ms, written)

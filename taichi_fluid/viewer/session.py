@@ -4,30 +4,29 @@ The panel, the keys and the mouse call what stands here; so do the tests, withou
 """
 
 import contextlib
-import itertools
 import math
-import statistics
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._ti import ti
 from ..errors import last_line
-from ..io.files import whole_file
 from ..io.images import write_png
 from ..io.video import LiveVideo
 from ..render.image import Image
 from ..render.renderer import Pictures
 from ..render.side_by_side import half_width, pictures_of
-from ..scene import MeshSolid, Scene, SceneError, preset, require_installed
+from ..scene import Scene, SceneError, preset, require_installed
 from ..scene.memory import require_memory
 from ..simulation import Simulation, Step
-from ..simulation.comparison import Comparison, Left, flow_of, left_in, own_of, simulations_of
+from ..simulation.comparison import Comparison, flow_of, own_of
+from .health import Health, Pulse
 from .pointer import drag_velocity
+from .written import claimed_name, drop_empty, reason, write_scene
 
 LONGEST_DEBT = 1 / 15
 """Seconds by which the flow may lag behind the clock before it gives up on them."""
@@ -45,9 +44,6 @@ SLOW_STEP = 2.0
 MESSAGE_SECONDS = 12.0
 """How long a message stays that is not about a flow that has stopped."""
 FINER = 1.25
-STEPS_REMEMBERED = 20
-MEASURED_EVERY = 0.5
-"""Seconds between two measurements of what only the panel shows."""
 
 
 Action = Callable[[], Any]
@@ -59,43 +55,6 @@ class Stroke(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     seconds: float
-
-
-class Health(NamedTuple):
-    """How the flow is doing.
-
-    Attributes:
-        stage_ms: Median milliseconds of each stage; in a comparison, of each grid.
-        step_ms: Their sum.
-        iterations: Of the last pressure solve.
-        residual: Relative residual that it left.
-        status: How it ended.
-        left: Divergence that is left, by the name of the grid.
-        grid: Name of the scene's own grid, whose pressure, CFL number and mass these are.
-        cfl: Cells that the fastest fluid crosses in a step.
-        mass: Integral of the smoke, or of all dye.
-        dt: Of the last step, s.
-        solver: What solves the pressure.
-        stand_in: A sentence where another solver of the pressure stands in for the scene's; else empty.
-    """
-
-    stage_ms: dict[str, float]
-    step_ms: float
-    iterations: int
-    residual: float
-    status: str
-    left: dict[str, Left]
-    grid: str
-    cfl: float
-    mass: float
-    dt: float
-    solver: str
-    stand_in: str = ""
-
-    @property
-    def divergence(self) -> float:
-        """Largest divergence on the scene's own grid, 1/s."""
-        return self.left[self.grid].max
 
 
 class Session:
@@ -118,6 +77,8 @@ class Session:
         written: Files that were written.
         pictures: How many pictures were drawn so far.
         draw_seconds: How long the last one took.
+        compiles_first: Whether the kernels of another scene are all compiled before it takes the place of this one.
+        beside: Whether another scene is being built, and this one may go on meanwhile.
     """
 
     def __init__(
@@ -131,6 +92,7 @@ class Session:
         self._warned_of = 0
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds = 0, 0.0
+        self.compiles_first, self.beside, self._drawing = False, False, False
         self.video: LiveVideo | None = None
         flow = flow_of(scene, build)
         self._start(flow, pictures_of(flow, *self._drawn_size))
@@ -142,9 +104,7 @@ class Session:
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
-        self._steps: deque[Step] = deque(maxlen=STEPS_REMEMBERED)
-        self._debt, self._measured_at = 0.0, -math.inf
-        self._measured = (dict.fromkeys(simulations_of(flow), Left(0.0, 0.0, 0.0)), 0.0, 0.0)
+        self._pulse, self._debt = Pulse(flow), 0.0
 
     # The scene
 
@@ -237,7 +197,7 @@ class Session:
     @property
     def step_seconds(self) -> float:
         """How long the last step took; infinite before the first one."""
-        return 1e-3 * sum(self._steps[-1].stage_ms.values()) if self._steps else math.inf
+        return self._pulse.step_seconds
 
     def _go_on(self) -> bool:
         """Begin a step or go on with one, by one part of it; whether that ended it."""
@@ -261,7 +221,7 @@ class Session:
 
     def _end_step(self, step: Step) -> None:
         self._parts, self._single = None, False
-        self._steps.append(step)
+        self._pulse.steps.append(step)
         self._debt -= step.dt
         self._stale = True
 
@@ -286,7 +246,7 @@ class Session:
         self._stale |= bool(strokes)
         return bool(strokes)
 
-    def stroke(self, start: np.ndarray, end: np.ndarray, seconds: float) -> None:
+    def stroke(self, start: ArrayLike, end: ArrayLike, seconds: float) -> None:
         """Drag the pointer from ``start`` to ``end``, in metres; it is painted before the next step."""
         self._strokes.append(Stroke(np.asarray(start, float), np.asarray(end, float), seconds))
 
@@ -308,7 +268,7 @@ class Session:
             self._fail(error)
             return
         self._failed, self._stale, self.message = False, True, ""
-        self._steps.clear()
+        self._pulse.steps.clear()
 
     def reset_view(self) -> None:
         """Look at the box again as the scene did when it started."""
@@ -393,13 +353,18 @@ class Session:
             require_memory(scene)
             return self._build(scene)
 
+        self.beside = before is None
         try:
             flow = flow_of(scene, build, before)
             renderer = pictures_of(flow, *self._drawn_size)
+            if self.beside and self.compiles_first:
+                _compile(flow, renderer)
         except (ValueError, MemoryError, RuntimeError) as error:
             ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
             self._warn(f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}")
             return False
+        finally:
+            self.beside = False
         self._abandon()
         ti.sync()
         self.message = ""
@@ -454,14 +419,17 @@ class Session:
 
         In the middle of a step it draws what the end of the last one left, which the camera may go around.
         """
-        if self.stepping and (self._stale or not self.renderer.prepared_for(self.scene.look)):
+        if self._drawing or (self.stepping and (self._stale or not self.renderer.prepared_for(self.scene.look))):
             return False
+        self._drawing = True
         try:
             return self._draw()
         except (MemoryError, RuntimeError) as error:
             self._stale = self._redraw = False
             self._fail(error)
             return False
+        finally:
+            self._drawing = False
 
     def _draw(self) -> bool:
         if self._stale or not self.renderer.prepared_for(self.scene.look):
@@ -496,34 +464,18 @@ class Session:
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""
-        files = {
-            f"solids.{i}.file": str(Path(solid.file).resolve())
-            for i, solid in enumerate(self.scene.solids)
-            if isinstance(solid, MeshSolid)
-        }
-        files |= {
-            f"pictures.{i}.file": str(Path(picture.file).resolve())
-            for i, picture in enumerate(self.scene.pictures)
-            if picture.file is not None
-        }
-
-        def write(path: Path) -> None:
-            text = self.scene.with_values(files).dumps()
-            with whole_file(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-
-        self._write(".toml", write)
+        self._write(".toml", lambda path: write_scene(path, self.scene))
 
     def record(self) -> None:
         """Begin a recording of what is seen, or end it."""
         if self.video is None:
             path = None
             try:
-                path = self._claimed_name(".mp4")
+                path = claimed_name(self.folder, self.scene.name, ".mp4")
                 self.video = LiveVideo(path, *self._size)
             except OSError as error:
-                self._warn(f"recording is not possible: {_reason(error)}.")
-                _drop_empty(path)
+                self._warn(f"recording is not possible: {reason(error)}.")
+                drop_empty(path)
                 return
             self.message = f"recording {path.name} ..."
             self.offer_picture()
@@ -547,19 +499,10 @@ class Session:
             self.record()
         self._abandon()
 
-    def _claimed_name(self, suffix: str) -> Path:
-        """The first free name in the folder, taken by an empty file, as other windows may write there too."""
-        for count in itertools.count(1):
-            path = self.folder / f"{self.scene.name}_{count:03d}{suffix}"
-            with contextlib.suppress(FileExistsError):
-                path.touch(exist_ok=False)
-                return path
-        raise AssertionError("numbers do not end")
-
     def _write(self, suffix: str, write: Callable[[Path], None]) -> None:
         path, problem = None, None
         try:
-            path = self._claimed_name(suffix)
+            path = claimed_name(self.folder, self.scene.name, suffix)
             write(path)
         except (OSError, SceneError) as error:
             problem = error
@@ -567,63 +510,21 @@ class Session:
 
     def _report(self, path: Path, error: Exception | None) -> None:
         if error is not None:
-            self._warn(f"{path.name} cannot be written: {_reason(error)}.")
-            _drop_empty(path)
+            self._warn(f"{path.name} cannot be written: {reason(error)}.")
+            drop_empty(path)
         else:
             self.written.append(path)
             self.message = f"wrote {path.name}"
 
-    # Numbers
-
     def health(self) -> Health | None:
         """How the flow is doing; None before its first step."""
-        if not self._steps:
-            return None
-        simulation, last = self.simulation, self._steps[-1]
-        now = time.perf_counter()
-        if not self.stepping and not self._failed and now - self._measured_at > MEASURED_EVERY:
-            left = {grid: left_in(each) for grid, each in simulations_of(self.flow).items()}
-            speed = simulation.diagnostics.largest_magnitude(simulation.state.velocity.current)
-            self._measured, self._measured_at = (left, speed, self._mass()), now
-        stage_ms = {
-            name: statistics.median(step.stage_ms.get(name, 0.0) for step in self._steps) for name in last.stage_ms
-        }  # fmt: skip
-        solve = last.pressure
-        return Health(
-            stage_ms,
-            sum(stage_ms.values()),
-            solve.iterations if solve else 0,
-            solve.relative_residual if solve else 0.0,
-            solve.status.name.lower().replace("_", " ") if solve else "-",
-            self._measured[0],
-            self.scene.domain.grid,
-            self._measured[1] * last.dt / simulation.grid.dx,
-            self._measured[2],
-            last.dt,
-            simulation.pressure_solver.used,
-            simulation.pressure_solver.sentence,
-        )
-
-    def _mass(self) -> float:
-        carried, grid = self.simulation.state.carried, self.simulation.grid
-        name = "smoke" if "smoke" in carried else "dye"
-        if name not in carried:
-            return 0.0
-        quantity = carried[name]
-        return sum(
-            self.simulation.diagnostics.integral(quantity.current, offset=k * grid.cells)
-            for k in range(quantity.components)
-        )
+        return self._pulse.health(measure=not self.stepping and not self._failed)
 
 
-def _reason(error: Exception) -> str:
-    """Why something could not be written, without numbers and names that only the program knows."""
-    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
-
-
-def _drop_empty(path: Path | None) -> None:
-    """Give up a name that was claimed for a file which did not come to be."""
-    if path is not None:
-        with contextlib.suppress(OSError):
-            if path.stat().st_size == 0:
-                path.unlink()
+def _compile(flow: Simulation | Comparison, renderer: Pictures) -> None:
+    """Launch what a step and a picture launch, and put the flow back to its start. What goes wrong will do so again."""
+    with contextlib.suppress(MemoryError, RuntimeError):
+        renderer.draw()
+        flow.step()
+        renderer.draw()
+    flow.reset()

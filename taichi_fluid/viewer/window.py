@@ -2,6 +2,8 @@
 
 What it cannot do is written around: it knows no scrolling, no digits and no place of its panels; its image is one array
 of packed colours; it keeps the places of its panels in a file where it stands, which is a folder of its own here.
+
+Nothing runs beside the compiling of a kernel, so before each one the window shows a frame that says so.
 """
 
 import contextlib
@@ -10,30 +12,30 @@ import statistics
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._ti import impl, set_packed_image, ti
 from ..backend import device_name
 from ..errors import terminable
-from ..kernels import CPU_ARCHS, Array
+from ..kernels import CPU_ARCHS, Array, before_compiling
 from ..operators.noise import hash_01
+from ..render.image import Image
 from ..scene import Scene
 from ..simulation import Simulation
 from .display import WindowProbe
-from .panel import GAP, NEXT, TITLE_BAR, Panel, Row, Rows, next_choice, text_height
-from .pointer import Extent, orbited, panned, point_under, zoomed
+from .hands import Hands, Place
+from .panel import GAP, HIGHLIGHT, Panel, Row, Rows, text_height
+from .places import MESSAGE, RUN, STEER, STEER_WIDTH, WAITING, Places, Rectangle, at_the_edges
 from .session import Action, Session
+from .waiting import Waiting
 
 SIZE, PLACE = (1240, 720), (40, 40)
 """Of the window, in pixels: it fits on a screen of 1366 x 768."""
-STEER_WIDTH, RUN_WIDTH = 290, 200
-STEER, RUN, MESSAGE = "steer", "run and view", "message"
-GRIP = 16
-"""Pixels of the corner of a panel that changes its size."""
+WAITING_WIDTH = 300
 SCALES = (1.0, 0.75, 0.5, 0.35, 0.25)
 """Sizes of the picture, relative to the place it fills, among which the time that drawing takes chooses."""
 DRAW_SECONDS = 0.02
@@ -51,9 +53,12 @@ IDLE_SECONDS = 0.4
 """After so long without a change the picture is drawn once in full size."""
 BEYOND = 0.02
 """Brightness of what lies beside the picture."""
-KEY_TURN, KEY_ZOOM = 0.04, 0.06
 SETTLED_SECONDS = 0.3
 """How long a new size of the window must last before the picture follows it."""
+
+
+class _Closed(BaseException):
+    """The window was closed while something waited for a kernel, which is not compiled any more."""
 
 
 @ti.kernel
@@ -73,6 +78,12 @@ def _pack(packed: ti.types.ndarray(dtype=ti.u32, ndim=2), image: Array, width: t
         packed[i, j] = value
 
 
+def pack(colours: np.ndarray, image: Image, left: int, width: int) -> None:
+    """Put a picture into what a window shows, from column ``left`` on."""
+    _pack(colours, image.array, width, left)
+    ti.sync()
+
+
 class Frame(NamedTuple):
     """What a frame of the window says of itself to ``on_frame``.
 
@@ -90,6 +101,12 @@ class Frame(NamedTuple):
 class LiveWindow:
     """A window on a session.
 
+    Attributes:
+        place: Where the picture stands in it.
+        places: Where the panels stand.
+        waiting: Which kernels somebody waits for.
+        frames: How many were shown so far.
+
     Args:
         session: What it shows and steers.
         size: Of the window, in pixels.
@@ -106,22 +123,22 @@ class LiveWindow:
             self._window = ti.ui.Window("taichi_fluid", size, vsync=True, pos=PLACE)
         self._canvas, self._gui = self._window.get_canvas(), self._window.get_gui()
         self._opened = size
-        self.shape, self._shape_since = size, 0.0
+        self.place, self.places = Place(size), Places(size)
+        self._hands = Hands(self._window, session, self.place, self.places, self._commands())
         self._packed = np.zeros(size, dtype=np.uint32)
         self._panel = Panel(session)
-        self.panels_shown = True
-        self._places: dict[str, Row] = {}
-        self.rectangles = _at_the_edges(size)
-        self._saved_places, self._filled, self._sizes = 0.0, {}, 0
+        self.waiting = Waiting()
+        self._shape_since, self._sizes = 0.0, 0
         self._message, self._messages, self._born = "", 0, (0.0, 0.0, 0.0, 0.0)
-        self._pending: list[Action] = []
         self._scale, self._other_seconds = 1, DRAW_SECONDS
         self._drawn: deque[float] = deque(maxlen=DRAWN_REMEMBERED)
         self._frames: deque[float] = deque(maxlen=30)
-        self._changed_at = self._hand_at = time.perf_counter()
-        self._pointer: tuple[float, float] | None = None
-        self._dragging, self._typing, self._widget = "", False, ""
-        self._pane_left = 0
+        self._frame_at, self.frames = 0.0, 0
+        self._showing, self._bridging = False, False
+        session.compiles_first = True
+
+    def _commands(self) -> dict[str, Action]:
+        return {"h": self._toggle_panels, ti.ui.TAB: self._toggle_panels, ti.ui.ESCAPE: self.close}
 
     @contextlib.contextmanager
     def _own_folder(self) -> Iterator[None]:
@@ -143,26 +160,30 @@ class LiveWindow:
         """Show frames until the window is closed, by Escape, its own button, or Ctrl-C.
 
         Args:
-            on_frame: Called after each frame; it may change the session, and close the window with ``close``.
+            on_frame: Called after each frame, but for those that only bridge the compiling of a kernel; it may change
+                the session, and close the window with ``close``.
         """
-        last = None
         try:
-            while self._window.running:
-                now = time.perf_counter()
-                elapsed = now - last if last else 0.0
-                if last:
-                    self._frames.append(elapsed)
-                last = now
-                self.frame(elapsed)
-                # The screen shows no more, and a still picture needs less.
-                resting = self.session.paused and now - self._hand_at > HAND_SECONDS
-                time.sleep(max((STILL_SECONDS if resting else SHORTEST_FRAME) - (time.perf_counter() - now), 0.0))
-                if on_frame is not None:
-                    on_frame(Frame(self, self._places, self.fps))
-        except KeyboardInterrupt:
+            with before_compiling(self._frame_before_compiling):
+                while self._window.running:
+                    self.frame(self._elapsed())
+                    # The screen shows no more, and a still picture needs less.
+                    resting = self.session.paused and time.perf_counter() - self._hands.at > HAND_SECONDS
+                    shortest = STILL_SECONDS if resting else SHORTEST_FRAME
+                    time.sleep(max(shortest - (time.perf_counter() - self._frame_at), 0.0))
+                    if on_frame is not None:
+                        on_frame(Frame(self, self.places.widgets, self.fps))
+        except (KeyboardInterrupt, _Closed):
             pass
         finally:
             self.destroy()
+
+    def _elapsed(self) -> float:
+        """Seconds since the last frame began; 0 for the first one."""
+        before, self._frame_at = self._frame_at, time.perf_counter()
+        if before:
+            self._frames.append(self._frame_at - before)
+        return self._frame_at - before if before else 0.0
 
     @property
     def fps(self) -> float:
@@ -185,58 +206,82 @@ class LiveWindow:
 
     def frame(self, elapsed: float) -> None:
         """One frame: what was waited for, the mouse and the keys, part of a step, the picture, the panels."""
+        self.waiting.end()
         self._follow_size()
-        self._follow_pointer(elapsed)
-        self._follow_keys(elapsed)
-        session = self.session
-        if session.pictures == 0:
-            self._draw()
+        self._hands.follow_pointer(elapsed)
+        self._hands.follow_keys(elapsed)
+        session, advanced = self.session, 0.0
         begun = time.perf_counter()
-        # Fewer frames help a step that is longer than one, and nobody else.
-        resting = begun - self._hand_at > HAND_SECONDS and session.step_seconds > FRAME_SECONDS
-        frame_seconds = RESTING_FRAME_SECONDS if resting else FRAME_SECONDS
-        session.advance(max(frame_seconds - self._other_seconds, LEAST_WORK), elapsed)
-        advanced = time.perf_counter() - begun
+        # The first frame shows what there is before the first step, whose kernels take longer than all else.
+        if session.pictures > 0:
+            # Fewer frames help a step that is longer than one, and nobody else.
+            resting = begun - self._hands.at > HAND_SECONDS and session.step_seconds > FRAME_SECONDS
+            frame_seconds = RESTING_FRAME_SECONDS if resting else FRAME_SECONDS
+            session.advance(max(frame_seconds - self._other_seconds, LEAST_WORK), elapsed)
+            advanced = time.perf_counter() - begun
         self._draw()
         session.offer_picture()
-        self._places = {}
-        if self.panels_shown:
-            self._draw_panels()
-        else:
-            self._draw_message()
-        set_packed_image(self._canvas, self._packed)
-        with self._own_folder():
-            self._window.show()
-        self._read_places()
+        session.health()  # before the panels that show it, as it may wait for kernels
+        self._show()
         # What is not the flow's: the picture, the panels, the wait for the screen.
         self._other_seconds += 0.2 * (time.perf_counter() - begun - advanced - self._other_seconds)
         # After the frame that says what is about to happen.
-        pending, self._pending = self._pending, []
+        pending, self._hands.pending = self._hands.pending, []
         for action in pending:
             action()
 
-    def _touch(self) -> None:
-        self._changed_at = time.perf_counter()
+    def _frame_before_compiling(self, kernel: str) -> None:
+        """A frame that says what is waited for, with the picture and the flow as far as they go without it.
 
-    @property
-    def viewport(self) -> tuple[int, int]:
-        """First column of the picture in the window, and its width, in pixels."""
-        width = self._packed.shape[0]
-        if not self.panels_shown or width < STEER_WIDTH + RUN_WIDTH + 100:
-            return 0, width
-        return STEER_WIDTH, width - STEER_WIDTH - RUN_WIDTH
+        Keys and widgets wait until the kernel is there.
+        """
+        if self._showing:
+            return
+        self.waiting.begin(kernel)
+        if self._bridging:  # for a kernel that the frame before another one needs
+            self._show()
+            return
+        self._bridging = True
+        try:
+            elapsed = self._elapsed()
+            self._hands.follow_pointer(elapsed)
+            if self._hands.asks_to_end or not self._window.running:
+                raise _Closed
+            if self.session.beside:
+                self.session.advance(LEAST_WORK, elapsed)
+            self._draw()
+            self.session.offer_picture()
+            self._show()
+        finally:
+            self._bridging = False
+
+    def _show(self) -> None:
+        """Put the picture and the panels on the screen, as they are."""
+        self._showing = True
+        try:
+            self.places.widgets = {}
+            if self.place.panels_shown:
+                self._draw_panels()
+            else:
+                self._draw_message()
+            self._draw_waiting()
+            set_packed_image(self._canvas, self._packed)
+            with self._own_folder():
+                self._window.show()
+        finally:
+            self._showing = False
+        self.frames += 1
+        self.places.read(Path(self._folder.name) / "imgui.ini", self._suffix)
 
     def _draw(self) -> None:
-        session = self.session
-        left, width = self.viewport
-        height = self._packed.shape[1]
-        idle = time.perf_counter() - self._changed_at > IDLE_SECONDS and session.paused and not session.stepping
+        session, hands = self.session, self._hands
+        (left, width), height = self.place.viewport, self._packed.shape[1]
+        idle = time.perf_counter() - hands.changed_at > IDLE_SECONDS and session.paused and not session.stepping
         scale = 1.0 if idle or session.video is not None else SCALES[self._scale]
         session.size, session.detail = (width, height), scale
         if not session.draw():
             return
-        _pack(self._packed, session.shown.array, width, left)
-        ti.sync()
+        pack(self._packed, session.shown, left, width)
         if not idle and scale == SCALES[self._scale]:
             self._adapt(session.draw_seconds)
 
@@ -258,42 +303,48 @@ class LiveWindow:
     def _follow_size(self) -> None:
         """A new size of the window, once it stays."""
         shape, now = tuple(self._window.get_window_shape()), time.perf_counter()
-        if shape != self.shape and min(shape) > 0:  # a window that is put away may have no size
-            self.shape, self._shape_since = shape, now
-        if shape != self._packed.shape and min(shape) >= 64 and now - self._shape_since > SETTLED_SECONDS:
+        if shape != self.place.window and min(shape) > 0:  # a window that is put away may have no size
+            self.place.window, self._shape_since = shape, now
+        if shape != self.place.picture and min(shape) >= 64 and now - self._shape_since > SETTLED_SECONDS:
             self._packed = np.zeros(shape, dtype=np.uint32)
             # A panel stays where it was born: others, under other names, are born at the new edges.
             self._sizes += 1
-            self.rectangles = _at_the_edges(shape)
+            self.place.picture = shape
+            self.places.rectangles = at_the_edges(shape)
             self._message = ""
             self.session.redraw()
-            self._touch()
+            self._hands.touch()
 
     # Panels
 
+    def _toggle_panels(self) -> None:
+        self.place.panels_shown = not self.place.panels_shown
+        self.session.redraw()
+
+    @property
+    def _suffix(self) -> str:
+        """What tells the panels of one size of the window from those of another; it is not shown."""
+        return f"##{self._sizes}"
+
     def _draw_panels(self) -> None:
+        self.places.shown = [STEER, RUN]
         lines = [f"{self.fps:.0f} frames/s", f"{self.session.scene.name}, {self._cells()}"]
         lines += [self._device] if self._device else []
         fill = {STEER: self._panel.steer, RUN: lambda rows: self._panel.run(rows, lines)}
-        for name, born in _at_the_edges(self._packed.shape).items():
+        for name, born in at_the_edges(self._packed.shape).items():
             actions = self._draw_panel(name, name + self._suffix, born, fill[name])
-            self._pending += actions
+            self._hands.pending += actions
             if actions and name == STEER:
-                self._touch()
+                self._hands.touch()
 
-    def _draw_panel(
-        self, name: str, title: str, born: tuple[float, ...], fill: Callable[[Rows], list[Action]]
-    ) -> list[Action]:
+    def _draw_panel(self, name: str, title: str, born: Rectangle, fill: Callable[[Rows], list[Action]]) -> list[Action]:
         """Draw a panel, which stands where it was ``born`` unless it was moved; what its widgets ask for."""
         width, height = self._opened
         left, top, wide, high = born
         with self._gui.sub_window(title, left / width, top / height, wide / width, high / height) as gui:
-            rows = Rows(gui, self.rectangles[name][2], held=bool(self._dragging))
+            rows = Rows(gui, int(self.places.rectangles[name][2]), held=bool(self._hands.dragging))
             actions = fill(rows)
-        self._filled[name] = rows.height
-        x, y, *_ = self.rectangles[name]
-        for key, row in rows.places.items():
-            self._places[key] = row._replace(left=row.left + x, top=row.top + y)
+        self.places.note(name, rows.places, rows.height)
         return actions
 
     def _draw_message(self) -> None:
@@ -303,227 +354,24 @@ class LiveWindow:
             self._message, self._messages = message, self._messages + 1  # each is born in the corner
             wide = min(STEER_WIDTH, width)
             high = text_height(message, wide) + GAP
-            self._born = self.rectangles[MESSAGE] = (0.0, max(height - high, 0.0), wide, high)
+            self._born = self.places.rectangles[MESSAGE] = (0.0, max(height - high, 0.0), wide, high)
+        self.places.shown = [MESSAGE] if message else []
         if message:
             self._draw_panel(MESSAGE, f"{MESSAGE}##{self._messages}", self._born, self._panel.message)
 
-    def _shown(self) -> list[str]:
-        """Names of the panels that are in sight."""
-        return [STEER, RUN] if self.panels_shown else [MESSAGE] if self._message else []
-
-    @property
-    def _suffix(self) -> str:
-        """What tells the panels of one size of the window from those of another; it is not shown."""
-        return f"##{self._sizes}"
+    def _draw_waiting(self) -> None:
+        """Which kernel is compiled, at the lower edge of the picture."""
+        sentence, (left, width) = self.waiting.sentence, self.place.viewport
+        if sentence:
+            wide = min(WAITING_WIDTH, width)
+            high = text_height(sentence, wide) + GAP
+            born = (left + (width - wide) / 2, max(self._packed.shape[1] - 2 * high, 0.0), wide, high)
+            self.places.rectangles.setdefault(WAITING, born)
+            self.places.shown.append(WAITING)
+            self._draw_panel(WAITING, WAITING + self._suffix, born, lambda rows: rows.text(sentence, HIGHLIGHT) or [])
 
     def _cells(self) -> str:
         return "x".join(map(str, self.session.scene.domain.shape))
-
-    def _read_places(self) -> None:
-        """GGUI does not say where its panels are; the file that it writes a while after one was moved does."""
-        path = Path(self._folder.name) / "imgui.ini"
-        try:
-            saved = path.stat().st_mtime
-            if saved == self._saved_places:
-                return
-            self._saved_places = saved
-            text = path.read_text(encoding="utf-8")
-            self.rectangles |= panel_places(text, self.rectangles, self._suffix)
-        except (OSError, ValueError):
-            return
-
-    def _over_panel(self, x: float, y: float) -> str:
-        """Name of the panel under a pixel of the window, from its upper left; empty beside them."""
-        for name in self._shown():
-            left, top, width, height = self.rectangles[name]
-            if left <= x < left + width and top <= y < top + height:
-                return name
-        return ""
-
-    def _moves_panel(self, name: str, x: float, y: float) -> bool:
-        """Whether a drag from there takes the panel along: from its title bar, or from where it has no widget.
-
-        Of a panel that can be scrolled only the title bar is sure; whether another place moved it, its file will say.
-        """
-        left, top, width, height = self.rectangles[name]
-        if y < top + TITLE_BAR:
-            return True
-        on_grip = x > left + width - GRIP and y > top + height - GRIP
-        return self._filled.get(name, height) < height and not (on_grip or self._widget_under(x, y))
-
-    def _widget_under(self, x: float, y: float) -> str:
-        """Name of the widget under a pixel of the window; empty where there is none. Of a scrolled panel a neighbour's."""
-        for key, row in self._places.items():
-            on_row = row.left <= x < row.left + row.width and row.top <= y < row.top + row.height
-            if on_row and not key.startswith("text "):
-                return key
-        return ""
-
-    # Mouse
-
-    def _follow_pointer(self, elapsed: float) -> None:
-        window, (width, height) = self._window, self.shape
-        self._clicks = [event.key for event in window.get_events(ti.ui.PRESS)]
-        u, v = window.get_cursor_pos()
-        x, y = u * width, (1.0 - v) * height
-        before, self._pointer = self._pointer, (x, y)
-        held = [key for key in (ti.ui.LMB, ti.ui.RMB, ti.ui.MMB) if window.is_pressed(key)]
-        if held or self._clicks or before != self._pointer:
-            self._hand_at = time.perf_counter()
-        clicked = [key for key in (ti.ui.LMB, ti.ui.RMB, ti.ui.MMB) if key in self._clicks]
-        if clicked:
-            panel = self._over_panel(x, y)
-            if ti.ui.LMB in clicked:  # the others do not take the keyboard from a widget
-                before_it, self._widget = self._widget, self._widget_under(x, y)
-                again = self._typing and self._widget and self._widget == before_it  # into the number, to go on in it
-                self._typing = bool(panel and (window.is_pressed(ti.ui.CTRL) or again))
-            before = (x, y)
-            if panel:
-                # Until it is let go the drag belongs to the panel, and may take it along.
-                moves = ti.ui.LMB in clicked and self._moves_panel(panel, x, y)
-                self._dragging = f"panel {panel}" if moves else "panel"
-            else:
-                self._dragging = clicked[0]
-                self._pane_left = self._pane_under(x)
-        if not held and not clicked:
-            self._dragging = ""
-        if not self._dragging or before is None:
-            return
-        moved = (x - before[0], y - before[1])
-        if self._dragging.startswith("panel "):
-            name = self._dragging.removeprefix("panel ")
-            left, top, *size = self.rectangles[name]
-            self.rectangles[name] = (left + moved[0], top + moved[1], *size)
-        elif self._dragging == ti.ui.LMB:
-            self._stroke(before, (x, y), elapsed)
-        elif self._dragging in (ti.ui.RMB, ti.ui.MMB) and any(moved):
-            self._turn(moved)
-
-    def _stroke(self, before: tuple[float, float], now: tuple[float, float], elapsed: float) -> None:
-        start, end = self._point(*before), self._point(*now)
-        if end is not None:
-            self.session.stroke(end if start is None else start, end, elapsed)
-            self._touch()
-
-    def _point(self, x: float, y: float) -> np.ndarray | None:
-        extent = self._extent
-        u = (self._column(x) - self._pane_left) / extent.width
-        return point_under(self.session.scene, u, 1.0 - y / self.shape[1], extent)
-
-    def _column(self, x: float) -> float:
-        """Column of the picture under a place in the window."""
-        # The window may just have another size than the picture in it, which is then stretched.
-        return x * self._packed.shape[0] / self.shape[0] - self.viewport[0]
-
-    @property
-    def _extent(self) -> Extent:
-        """Of the picture, or of each half of it in a comparison."""
-        return Extent(self.session.pane_width(self.viewport[1]), self._packed.shape[1])
-
-    def _pane_under(self, x: float) -> int:
-        """First column, in the picture, of the half under a place in the window; a drag stays in the one it began in."""
-        left = self.viewport[1] - self._extent.width
-        return left if self._column(x) >= left else 0
-
-    def _turn(self, moved: tuple[float, float]) -> None:
-        scene = self.session.scene
-        if scene.dim == 2:
-            return
-        du, dv = moved[0] / self._extent.width, -moved[1] / self._extent.height
-        self._drag_camera(du, dv)
-
-    def _drag_camera(self, du: float, dv: float) -> None:
-        """Move, zoom or turn by ``du`` and ``dv`` pictures, as the button and the keys that are held say."""
-        scene = self.session.scene
-        if self._dragging == ti.ui.MMB or self._window.is_pressed(ti.ui.SHIFT):
-            self._move_camera(panned(scene, du, dv, self._extent))
-        elif self._window.is_pressed(ti.ui.CTRL):
-            self._move_camera(zoomed(scene.camera, dv))
-        else:
-            self._move_camera(orbited(scene.camera, du, dv))
-
-    def _move_camera(self, changes: Mapping[str, Any]) -> None:
-        self.session.set(changes)
-        self._touch()
-
-    # Keys
-
-    def _follow_keys(self, elapsed: float) -> None:
-        session = self.session
-        if self._typing:
-            # A number is typed into a slider: its letters are no commands. Tab goes on to the next slider.
-            self._typing = not any(key in self._clicks for key in (ti.ui.RETURN, ti.ui.ESCAPE))
-            return
-        once: dict[str, Action] = {
-            ti.ui.SPACE: session.pause,
-            "n": session.step_once,
-            "r": session.reset,
-            "c": session.clear,
-            "o": session.record,
-            "p": session.screenshot,
-            "s": session.save_scene,
-            "e": session.reset_view,
-            **{key.lower(): lambda name=name: next_choice(session, f"look.{name}") for name, key in NEXT.items()},
-            "h": self._toggle_panels,
-            ti.ui.TAB: self._toggle_panels,
-            ti.ui.ESCAPE: self.close,
-        }
-        for key in self._clicks:
-            if key in once:
-                once[key]()
-        # Many that came while one was at work are one.
-        if "f" in self._clicks:
-            self._pending.append(session.finer())
-        elif "g" in self._clicks:
-            self._pending.append(session.coarser())
-        elif "b" in self._clicks:
-            self._pending.append(session.compare())
-        if session.scene.dim == 3:
-            self._steer_camera(elapsed)
-
-    def _steer_camera(self, elapsed: float) -> None:
-        pressed, camera = self._window.is_pressed, self.session.scene.camera
-        frames = min(30.0 * elapsed, 3.0)
-        turn = KEY_TURN * frames
-        du = turn * (pressed(ti.ui.RIGHT) - pressed(ti.ui.LEFT))
-        dv = turn * (pressed(ti.ui.UP) - pressed(ti.ui.DOWN))
-        zoom = KEY_ZOOM * frames * (pressed("z") - pressed("x"))
-        if zoom:
-            self._move_camera(zoomed(camera, zoom))
-        elif du or dv:
-            self._drag_camera(du, dv)
-
-    def _toggle_panels(self) -> None:
-        self.panels_shown = not self.panels_shown
-        self.session.redraw()
-
-
-def _at_the_edges(shape: tuple[int, ...]) -> dict[str, tuple[float, float, float, float]]:
-    """Left, top, width and height of the panels in a window of this shape, as they are at first."""
-    left = max(shape[0] - RUN_WIDTH, 0)
-    return {STEER: (0, 0, STEER_WIDTH, shape[1]), RUN: (left, 0, RUN_WIDTH, shape[1])}
-
-
-def panel_places(text: str, known: dict, suffix: str = "") -> dict[str, tuple[float, float, float, float]]:
-    """Left, top, width and height of the ``known`` panels as ``imgui.ini`` has them; a folded one is its title bar."""
-    places, name = {}, ""
-    values: dict[str, str] = {}
-
-    def keep() -> None:
-        if name in known and {"Pos", "Size"} <= values.keys():
-            left, top = map(float, values["Pos"].split(","))
-            width, height = map(float, values["Size"].split(","))
-            places[name] = (left, top, width, TITLE_BAR if values.get("Collapsed") == "1" else height)
-
-    for line in text.splitlines():
-        if line.startswith("[Window]["):
-            keep()
-            name, values = line[len("[Window][") : -1].removesuffix(suffix), {}
-        else:
-            key, _, value = line.partition("=")
-            values[key] = value
-    keep()
-    return places
 
 
 def show(
