@@ -17,6 +17,7 @@ from test_cli import COMMAND, environment, one_sentence, run, run_code
 from taichi_fluid import kernels
 from taichi_fluid.bench import measure, traffic
 from taichi_fluid.bench.files import default_scene
+from taichi_fluid.bench.starts import median_of
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
@@ -344,7 +345,7 @@ def test_compare_prints_ratios(measured, tmp_path):
 
 APPENDING = """
 from taichi_fluid.bench import runs
-runs.measured = lambda run, steps, progress: {"problem": "made up."}
+runs.measured = lambda run, progress, steps: {"problem": "made up."}
 """
 
 
@@ -361,6 +362,70 @@ def test_append_keeps_rows_of_the_same_machine_and_code_only(measured, tmp_path)
     assert "another commit" in one_sentence(run_code(APPENDING, arguments, tmp_path))
 
 
+# Starts
+
+PARTS = ["imports", "ti.init", "Simulation()", "picture at t = 0", "first step", "picture", "sum"]
+
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory):
+    """Two rounds of starts of a small scene: the process, its folder and the file."""
+    folder = tmp_path_factory.mktemp("starts")
+    arguments = ["--startup", "--rounds", "2", "--arch", "cpu", "--dim", "2", "--resolution", "8", "--json", "a.json"]
+    done = run(["bench", *arguments], folder)
+    assert done.returncode == 0, done.stderr
+    return done, folder, json.loads((folder / "a.json").read_text(encoding="utf-8"))
+
+
+def test_a_start_part_by_part_and_kernel_by_kernel(starts):
+    _, _, found = starts
+    (row,) = found["rows"]
+    assert (row["arch"], row["scene"], row["resolution"], row["rounds"]) == ("cpu", "plume2d_square", [8, 8], 2)
+    assert row["kernel_cache_mb"] > 0
+    for start in (row["startup"]["cold"], row["startup"]["warm"]):
+        assert list(start["clock_s"]) == list(start["processor_s"]) == PARTS
+        for clock in ("clock_s", "processor_s"):
+            *parts, total = start[clock].values()
+            assert min(parts) > 0
+            assert max(parts) < total
+        for kernel in start["kernels"]:
+            assert min(kernel["python_s"], kernel["code_s"], kernel["launch_s"]) > 0, kernel
+    cold, warm = ([kernel["name"] for kernel in row["startup"][key]["kernels"]] for key in ("cold", "warm"))
+    assert cold == warm, "a full cache spares none of them"
+    assert {"trace", "predict", "subtract_gradient", "fill_ghosts"} <= set(cold)
+
+
+def test_the_table_of_a_start(starts):
+    done, _, found = starts
+    for word in (*PARTS, "cold: clock, s", "warm: clock, s", "kernel", "subtract_gradient", "the median of each"):
+        assert word in done.stdout
+    assert f"{len(found['rows'][0]['startup']['cold']['kernels'])} kernels" in done.stdout
+    assert done.stdout.splitlines()[-1] == "a.json"
+
+
+def test_starts_are_compared_with_starts_only(starts, measured, tmp_path):
+    _, folder, _ = starts
+    _, steps, _ = measured
+    done = run(["bench", "--compare", folder / "a.json", folder / "a.json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if line.count("│") > 3}
+    assert lines["first step, warm, clock, s"].split("│")[4].strip() == "1"
+    assert "no row of the same" in one_sentence(
+        run(["bench", "--compare", folder / "a.json", steps / "a.json"], tmp_path)
+    )
+
+
+def test_medians_of_starts():
+    def start(seconds: float) -> dict:
+        kernels = [{"name": "trace", "python_s": seconds, "code_s": 2 * seconds, "launch_s": 0.0}]
+        parts = {"imports": 4 * seconds, "picture": 10 - seconds}
+        return {"clock_s": parts, "processor_s": parts, "kernels": kernels}
+
+    found = median_of([start(seconds) for seconds in (3.0, 1.0, 2.0)])
+    assert found["clock_s"] == {"imports": 8.0, "picture": 8.0, "sum": 16.0}
+    assert found["kernels"] == [{"name": "trace", "python_s": 2.0, "code_s": 4.0, "launch_s": 0.0}]
+
+
 # What becomes of it when it is broken off
 
 BREAKING = """
@@ -368,10 +433,10 @@ import subprocess, sys
 from pathlib import Path
 from taichi_fluid.bench import runs
 first, popen = [True], subprocess.Popen
-def measured(run, steps, progress):
+def measured(run, progress, steps):
     if first.pop() if first else False:
         return NUMBERS
-    return real(run, steps, progress)
+    return real(run, progress, steps)
 def sleeping(command, **options):
     if "taichi_fluid.bench.measure" not in command:
         return popen(command, **options)
@@ -467,6 +532,9 @@ def test_a_grid_that_does_not_fit_costs_its_row_only(tmp_path):
         (["--plot", "a.xyz"], "suffix"),
         (["--plot", "a.png", "--json", "a.png"], "same name"),
         (["--compare", "a.json", "b.json"], "cannot be read"),
+        (["--startup", "--steps", "3"], "leave --steps"),
+        (["--startup", "--plot", "a.png"], "leave --steps"),
+        (["--rounds", "3"], "--startup"),
         (["--compare", "a.json", "b.json", "--steps", "20"], "without any other option"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -511,5 +579,17 @@ def test_the_command_line_starts_without_the_benchmark():
 
 def test_the_help_names_every_option():
     done = subprocess.run([*COMMAND, "bench", "--help"], capture_output=True, text=True, env=environment())
-    for option in ("--arch", "--resolution", "--scene", "--dim", "--steps", "--json", "--plot", "--compare", "--set"):
+    for option in (
+        "--arch",
+        "--resolution",
+        "--scene",
+        "--dim",
+        "--steps",
+        "--json",
+        "--plot",
+        "--compare",
+        "--set",
+        "--startup",
+        "--rounds",
+    ):
         assert option in done.stdout

@@ -204,7 +204,7 @@ def test_scenes_in_a_terminal_go_on_below_themselves(tmp_path, columns):
 def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     """In 80 columns, which is also what a pipe has."""
     listed = run(["--help"], tmp_path, COLUMNS="80").stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes"]
+    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes", "warm"]
     assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)
 
 
@@ -580,7 +580,7 @@ def test_taichis_own_variable_does_not_pass_one_arch_off_as_another(work):
 def chosen(monkeypatch):
     """Runs the command with a display on which windows open; says what would have been done: show, record or both."""
     from taichi_fluid import backend
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import cli, running
     from taichi_fluid.viewer import display
 
     done = []
@@ -600,8 +600,8 @@ def chosen(monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(display, "WindowProbe", Probe)
     monkeypatch.setattr(backend, "start", lambda arch: "cpu")
-    monkeypatch.setattr(cli, "_show_window", lambda scene, arch: done.append("show"))
-    monkeypatch.setattr(cli, "_record", lambda scene, arch, outputs, json_path: done.append("record"))
+    monkeypatch.setattr(running, "show_window", lambda scene, arch: done.append("show"))
+    monkeypatch.setattr(running, "record_scene", lambda scene, arch, outputs, json_path: done.append("record"))
 
     def command(*arguments: str) -> list[str]:
         done.clear()
@@ -829,8 +829,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_torn(work):
 def test_numbers_that_cannot_be_written_cost_no_picture(work):
     """The disk fills up after the last frame: the recording is there, and is named."""
     code = (
-        "from taichi_fluid import cli\ndef full(*arguments): raise OSError(28, 'No space left on device')\n"
-        "cli.write_json = full"
+        "from taichi_fluid.app import running\ndef full(*arguments): raise OSError(28, 'No space left on device')\n"
+        "running.write_json = full"
     )
     done = run_code(code, ["demo", "plume", *ON_CPU, "--headless", "--json", "numbers.json"], work)
     assert done.returncode == 1, done.stderr

@@ -24,10 +24,8 @@ from ..kernels import Array, kernel_family
 from ..render.renderer import Renderer
 from ..scene import Scene
 from ..simulation import NotFinite, Simulation, Stage, Step
+from .files import SAYS
 from .traffic import Launch, Watch, moved, uncounted, watched
-
-SAYS = "taichi-fluid-bench:"
-"""What a line of JSON for the process that asked begins with."""
 
 WARM_STEPS = 20
 """Steps before the first that counts: a plume to work on, and a pressure to start from."""

@@ -43,6 +43,57 @@ def tables(rows: Sequence[Row]) -> RenderableType:
     return Group(*parts)
 
 
+def start_tables(rows: Sequence[Row]) -> RenderableType:
+    """For each row its start part by part and kernel by kernel, cold and warm."""
+    parts: list[RenderableType] = []
+    for row in rows:
+        title = f"{row['arch']}, {_title(row)}"
+        if "problem" in row:
+            parts.append(Text(f"{title}: {row['problem']}"))
+            continue
+        counted = "the median of each" if row["rounds"] > 1 else "one start of each"
+        parts += [
+            Text(f"{title}: {counted}", style="italic"),
+            _start_table(row["startup"]),
+            _kernel_table(row["startup"]),
+        ]
+        parts.append(Text(f"load of the machine before: {_number(row['load'])}, device: {row['device'] or '-'}"))
+    return Group(*parts)
+
+
+def _start_table(startup: Row) -> Table:
+    table = Table("")
+    for temperature in startup:
+        table.add_column(f"{temperature}: clock, s", justify="right")
+        table.add_column("processor, s", justify="right")
+    for part in startup["cold"]["clock_s"]:
+        if part == "sum":
+            table.add_section()
+        table.add_row(
+            part, *(f"{each[clock][part]:.2f}" for each in startup.values() for clock in ("clock_s", "processor_s"))
+        )
+    return table
+
+
+def _kernel_table(startup: Row) -> Table:
+    """Milliseconds of the processors, the dearest kernels first."""
+    names = {"python_s": "Python", "code_s": "code", "launch_s": "first launch"}
+    table = Table("kernel")
+    for temperature in startup:
+        for name in names.values():
+            table.add_column(f"{temperature}: {name}, ms" if name == "Python" else name, justify="right")
+    dearest = sorted(
+        zip(*(each["kernels"] for each in startup.values()), strict=False),
+        key=lambda pair: -sum(pair[0][key] for key in names),
+    )
+    for pair in dearest:
+        table.add_row(pair[0]["name"], *(_number(1e3 * each[key]) for each in pair for key in names))
+    table.add_section()
+    sums = (1e3 * sum(kernel[key] for kernel in each["kernels"]) for each in startup.values() for key in names)
+    table.add_row(f"{len(startup['cold']['kernels'])} kernels", *map(_number, sums))
+    return table
+
+
 def _stage_table(rows: Sequence[Row]) -> Table:
     table = Table()
     table.add_column("stage")
@@ -115,15 +166,18 @@ def _pair(value: Mapping[str, float]) -> str:
 
 
 def matched(before: Sequence[Row], after: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Rows of two files that measure the same: arch, scene, resolution and settings."""
-    latest = {(row["arch"], *_key(row)): row for row in before if "problem" not in row}
+    """Rows of two files that measure the same: arch, scene, resolution and settings, and steps or a start."""
+    latest = {(row["arch"], "startup" in row, *_key(row)): row for row in before if "problem" not in row}
     for row in after:
-        first = latest.get((row["arch"], *_key(row)))
+        first = latest.get((row["arch"], "startup" in row, *_key(row)))
         if first is not None and "problem" not in row:
             yield first, row
 
 
 def _ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
+    if "startup" in after:
+        yield from _start_ratios(before["startup"], after["startup"])
+        return
     yield "ms per step", before["ms_per_step"], after["ms_per_step"]
     for name, stage in after["stages"].items():
         if name in before["stages"]:
@@ -144,6 +198,13 @@ def _ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
                 yield f"{name[:-2].replace('_', ' ')}, {kind}, s", before[name][kind], after[name][kind]
 
 
+def _start_ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
+    for temperature, found in after.items():
+        for clock, name in (("clock_s", "clock"), ("processor_s", "processor")):
+            for part, seconds in found[clock].items():
+                yield f"{part}, {temperature}, {name}, s", before[temperature][clock].get(part, 0.0), seconds
+
+
 def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[RenderableType]:
     """Tables of ratios, after over before, for what both files have measured; empty where there is nothing."""
     parts: list[RenderableType] = []
@@ -152,6 +213,8 @@ def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Rend
         for name, a, b in _ratios(first, second):
             table.add_row(name, _number(a), _number(b), _number(b / a) if a else "-")
         parts += [Text(f"{second['arch']}, {_title(second)}", style="italic"), table]
+        if "startup" in second:
+            continue
         solvers = [row.get("pressure_solver", "an unnamed solver") for row in (first, second)]
         if solvers[0] != solvers[1]:
             parts.append(f"A solves the pressure by {solvers[0]}, B by {solvers[1]}.")
@@ -165,7 +228,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     """Time of a step over the number of cells, and where it goes; written by matplotlib in the format of the suffix."""
     from matplotlib.figure import Figure
 
-    done = [row for row in rows if "problem" not in row]
+    done = [row for row in rows if "stages" in row]
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     scaling, bars = figure.subplots(1, 2)
     lines: dict[str, list[tuple[int, float]]] = {}

@@ -19,8 +19,8 @@ from .._ti import ti
 from ..io.files import write_json
 from ..scene import Scene, SceneError
 from ..scene.memory import require_memory
-from .files import NoBench, load
-from .measure import SAYS, WARM_STEPS
+from .files import SAYS, NoBench, load
+from .measure import WARM_STEPS
 
 HERE = Path(__file__).parent
 DRIVER_SECONDS = 30
@@ -90,6 +90,9 @@ def _load() -> float | None:
         return None
 
 
+Measure = Callable[[Run, Callable[[float], None]], dict[str, Any]]
+
+
 class Problem(Exception):
     """A row that cannot be measured; the message is one sentence."""
 
@@ -112,14 +115,16 @@ def _last_words(log: str) -> str:
     return (named or lines or ["nothing said"])[-1][:160].rstrip(".")
 
 
-def _in_a_process(job: dict[str, Any], environ: dict[str, str], progress: Callable[[float], None]) -> dict[str, Any]:
-    """Let another process do a job; what it found.
+def in_a_process(
+    module: str, job: dict[str, Any], environ: dict[str, str], progress: Callable[[float], None] = lambda part: None
+) -> dict[str, Any]:
+    """Let another process run a module of this room with a job; what it found.
 
     Raises:
         Problem: if it found nothing.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        command = [sys.executable, "-m", "taichi_fluid.bench.measure", json.dumps({**job, "began": time.time()})]
+        command = [sys.executable, "-m", f"taichi_fluid.bench.{module}", json.dumps({**job, "began": time.time()})]
         started = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=environ, encoding="utf-8",
             errors="replace",
@@ -140,16 +145,31 @@ def _in_a_process(job: dict[str, Any], environ: dict[str, str], progress: Callab
         return said["numbers"]
 
 
-def measured(run: Run, steps: int, progress: Callable[[float], None]) -> dict[str, Any]:
-    """The row of a run: once from an empty kernel cache, then from the one that this has left, and then its steps.
+class Fresh(NamedTuple):
+    """A folder with a scene in it and empty kernel caches, for processes that come one after another.
 
-    Args:
-        run: What to measure.
-        steps: Steps that count, of either kind; see ``measure.steps_of``.
-        progress: Is told how far it is, 0 to 1.
+    Attributes:
+        job: What each of them is given, at least.
+        environ: Its environment.
+        cache: The folder of the caches.
+    """
+
+    job: dict[str, str]
+    environ: dict[str, str]
+    cache: Path
+
+    @property
+    def cache_mb(self) -> float:
+        """What the processes so far have left in the caches."""
+        return 1e-6 * sum(path.stat().st_size for path in self.cache.rglob("*") if path.is_file())
+
+
+@contextmanager
+def fresh(run: Run) -> Iterator[Fresh]:
+    """A folder for the processes that measure a run.
 
     Raises:
-        Problem: if it cannot be measured, saying why.
+        Problem: if the scene does not fit into this machine.
     """
     try:
         require_memory(run.scene)
@@ -163,18 +183,29 @@ def measured(run: Run, steps: int, progress: Callable[[float], None]) -> dict[st
         # Every cache that a kernel may be found in: Taichi's, those of the drivers of NVIDIA and Mesa.
         caches = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "__GL_SHADER_DISK_CACHE_PATH", "MESA_SHADER_CACHE_DIR")
         environ = {**backend.probe_environment(), **dict.fromkeys(caches, str(cache))}
-        job = {"arch": run.arch, "scene": str(scene), "cache": str(cache / "kernels")}
-        cold = _in_a_process({**job, "steps": 0}, environ, progress)
-        cached = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+        yield Fresh({"arch": run.arch, "scene": str(scene), "cache": str(cache / "kernels")}, environ, cache)
+
+
+def measured(run: Run, progress: Callable[[float], None], steps: int) -> dict[str, Any]:
+    """The row of a run: once from an empty kernel cache, then from the one that this has left, and then its steps.
+
+    Args:
+        run: What to measure.
+        progress: Is told how far it is, 0 to 1.
+        steps: Steps that count, of either kind; see ``measure.steps_of``.
+
+    Raises:
+        Problem: if it cannot be measured, saying why.
+    """
+    with fresh(run) as folder:
+        cold = in_a_process("measure", {**folder.job, "steps": 0}, folder.environ)
+        cached = folder.cache_mb
         progress(COLD_PART)
-        warm = _in_a_process(
-            {**job, "steps": steps}, environ, lambda part: progress(COLD_PART + (1 - COLD_PART) * part)
-        )
-    both = {
-        key: {"cold": cold.pop(key), "warm": warm.pop(key)}
-        for key in ("compile_s", "first_frame_s")
-    }  # fmt: skip
-    return {**warm, **both, "kernel_cache_mb": 1e-6 * cached}
+        rest = 1 - COLD_PART
+        job = {**folder.job, "steps": steps}
+        warm = in_a_process("measure", job, folder.environ, lambda part: progress(COLD_PART + rest * part))
+    both = {key: {"cold": cold.pop(key), "warm": warm.pop(key)} for key in ("compile_s", "first_frame_s")}
+    return {**warm, **both, "kernel_cache_mb": cached}
 
 
 def _movable(scene: Scene) -> Scene:
@@ -195,13 +226,15 @@ class Bench:
 
     Args:
         runs: What to measure.
-        steps: Steps that count, of either kind.
+        measure: Finds the numbers of a row, and says how far it is, 0 to 1; raises Problem if there are none.
         json_path: Where the rows go; None keeps them here only.
         earlier: Rows that the file begins with.
     """
 
-    def __init__(self, runs: Sequence[Run], steps: int, json_path: Path | None, earlier: Sequence[dict[str, Any]] = ()):
-        self._runs, self._steps, self._path = runs, steps, json_path
+    def __init__(
+        self, runs: Sequence[Run], measure: Measure, json_path: Path | None, earlier: Sequence[dict[str, Any]] = ()
+    ):
+        self._runs, self._measure, self._path = runs, measure, json_path
         self.rows = list(earlier)
         self._environment = environment()
         self._devices: dict[str, str | None] = {}
@@ -230,7 +263,7 @@ class Bench:
         }
         try:
             device = self._device(run.arch)
-            return {**row, "device": device, **measured(run, self._steps, progress)}
+            return {**row, "device": device, **self._measure(run, progress)}
         except Problem as problem:
             return {**row, "problem": str(problem)}
 

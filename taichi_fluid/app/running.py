@@ -1,0 +1,205 @@
+"""Showing a scene in a window, or recording it: what ``demo`` and ``run`` share."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from ..errors import TaichiUnavailable, Terminated, last_line, terminable
+from ..io.files import OutputError, require_writable, write_json
+from ..io.outputs import Outputs
+from ..limits import ARCHS
+from ..scene import Scene, SceneError, bytes_needed, require_installed
+from ..scene.memory import gib, require_memory
+from ..scene.pictures import PictureError
+from .words import parse_settings, say, stop, stop_broken_off
+
+T = TypeVar("T")
+
+
+def _window_arch(arch: str) -> str:
+    """What ``auto`` means where a window is wanted: on macOS not Metal, whose windows can freeze the desktop."""
+    if arch != "auto" or sys.platform != "darwin":
+        return arch
+    from .. import backend
+
+    return "vulkan" if backend.starts("vulkan") else "cpu"
+
+
+def common(command: Callable) -> Callable:
+    """The options that ``demo`` and ``run`` share; their names are names of the scene's own values."""
+    options = [
+        click.option("--arch", type=click.Choice(("auto", *ARCHS)), default="auto", show_default=True, help="Backend."),
+        click.option("--resolution", type=int, metavar="N", help="Cells along the longest edge of the box."),
+        click.option("--frames", type=int, metavar="N", help="Pictures to record; no window opens."),
+        click.option("--headless", is_flag=True, help="Record without a window."),
+        click.option(
+            "--out", type=click.Path(path_type=Path), metavar="PATH",
+            help="Record into FILE.mp4, or a folder for PNG files; no window opens.  [default: NAME.mp4 here]",
+        ),
+        click.option(
+            "--set", "settings", multiple=True, metavar="KEY=VALUE",
+            help="Change a value of the scene, such as fluid.viscosity=1e-4. May be repeated.",
+        ),
+        click.option(
+            "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
+            help="Record, and write the numbers of the run: times, iterations, residual, divergence, mass.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def run_scene(
+    load: Callable[[], Scene], arch: str, resolution: int | None, frames: int | None, headless: bool,
+    out: Path | None, settings: Sequence[str], json_path: Path | None,
+) -> None:  # fmt: skip
+    recording = not (frames is None and out is None and json_path is None)
+    try:
+        scene = load()
+        changes = parse_settings(settings)
+        if resolution is not None:
+            changes["domain.resolution"] = resolution
+        if frames is not None:
+            changes["output.frames"] = frames
+        scene = scene.with_values(changes) if changes else scene
+        outputs = Outputs.plan(out, scene.name) if headless or recording else None
+        if json_path is not None:
+            require_writable(json_path, "the JSON file")
+            written = (outputs.video, outputs.poster) if outputs else ()
+            if json_path.resolve() in {path.resolve() for path in written if path}:
+                raise OutputError(f"the JSON file {str(json_path)!r} is also an output of this run: give another name.")
+        require_installed(scene)
+        require_memory(scene)
+    except (SceneError, OutputError) as error:
+        stop(str(error))
+    try:
+        from .. import backend  # the first line that imports Taichi
+        from ..viewer.display import WindowProbe
+    except TaichiUnavailable as error:
+        stop(str(error))
+    probe = WindowProbe() if outputs is None else None
+    try:
+        running = backend.start(_window_arch(arch) if probe else arch)
+    except backend.BackendError as error:
+        if probe:
+            probe.close()
+        stop(str(error))
+    problem = probe.problem(running) if probe else None
+    if probe and problem is None:
+        show_window(scene, running)
+        return
+    if outputs is None:
+        say(f"{problem}, so the scene is recorded instead of shown in a window.")
+        try:
+            outputs = Outputs.plan(out, scene.name)
+        except OutputError as error:
+            stop(str(error))
+    record_scene(scene, running, outputs, json_path)
+
+
+def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
+    """What ``make`` makes of the scene, or one sentence where the device has no room for it."""
+    from ..boundaries.mesh import MeshError
+
+    try:
+        return make(scene)
+    except (MeshError, PictureError) as error:
+        stop(f"{error}.")
+    except (MemoryError, RuntimeError) as error:
+        stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
+
+
+def _cells(scene: Scene) -> str:
+    """How many cells a run has."""
+    return " x ".join(map(str, scene.domain.shape)) + (" cells on both grids" if scene.look.compare else " cells")
+
+
+def show_window(scene: Scene, arch: str) -> None:
+    from rich.console import Console
+
+    from ..backend import COMPILING
+    from ..viewer.session import Session
+    from ..viewer.waiting import Waiting
+    from ..viewer.window import LiveWindow
+
+    say(f"{scene.name}, {_cells(scene)} on {arch}. Escape or the window's own button ends it. {COMPILING}")
+    session = None
+    try:
+        with Waiting().told_on(Console(stderr=True)):
+            session = _build(Session, scene, arch)
+        LiveWindow(session, arch=arch).run()
+    except KeyboardInterrupt:  # before the window was there
+        pass
+    except (MemoryError, RuntimeError) as error:
+        stop(f"the window cannot go on: {error}", status=1)
+    finally:
+        show_files(session.written if session else [])
+
+
+@terminable()
+def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
+    from rich.console import Console
+
+    from ..backend import COMPILING
+    from ..simulation import NotFinite
+    from ..simulation.comparison import flow_of, simulations_of
+    from ..simulation.flow import TooManySteps
+    from ..viewer.recorder import Recorder, record
+    from ..viewer.waiting import Waiting
+
+    output, recorder, waiting = scene.output, None, Waiting()
+    pictures = f"{output.frames} frames of {output.width} x {output.height}"
+    say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
+    try:
+        with waiting.told_on(Console(stderr=True)):
+            flow = _build(flow_of, scene, arch)
+        stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
+        for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
+            say(sentence)
+        recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
+        numbers = record(flow, recorder, waiting=waiting)
+    except (NotFinite, TooManySteps) as error:
+        show_files(recorder.written if recorder else [])
+        stop(str(error), status=1)
+    except (KeyboardInterrupt, Terminated) as broken:
+        show_files(recorder.written if recorder else [])
+        stop_broken_off(broken, "the frames so far are kept.")
+    except OutputError as error:
+        stop(str(error))
+    except OSError as error:
+        stop(f"the recording cannot be written: {error}.", status=1)
+    unsolved = numbers["pressure"]["not_converged"]
+    if unsolved:
+        say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    unbalanced = numbers["pressure"]["unbalanced"]
+    if unbalanced:
+        say(
+            f"in {unbalanced} steps an inflow or a moving solid filled or emptied a region without a way out, which no "
+            "flow can do: the fluid there was made or lost."
+        )
+    unsolved = numbers["diffusion"]["not_converged"]
+    if unsolved:
+        say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
+    if json_path is not None:
+        try:
+            write_json(json_path, {"arch": arch, **numbers})
+        except (OSError, ValueError) as error:
+            show_files(recorder.written)
+            stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
+        click.echo(str(json_path))
+    show_files(recorder.written)
+
+
+def show_files(written: Sequence[Path]) -> None:
+    """The files, for a person and for a pipe: a folder of frames as one line, a video and a poster as one each."""
+    frames = [path for path in written if path.name.startswith("frame_")]
+    if frames:
+        click.echo(f"{frames[0].parent}{os.sep}frame_*.png")
+    for path in written:
+        if path not in frames:
+            click.echo(str(path))

@@ -1,0 +1,52 @@
+"""What the commands have in common: how they say things, end, and read what they are given."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..errors import Terminated
+from ..scene import SceneError, preset_names, tomllib
+
+
+def stop(message: str, status: int = 2) -> NoReturn:
+    """End with a sentence and a status."""
+    click.echo(f"taichi-fluid: {message}", err=True)
+    raise SystemExit(status)
+
+
+def stop_broken_off(broken: BaseException, rest: str) -> NoReturn:
+    """End with the status that shells give what Ctrl-C or a signal has ended."""
+    if isinstance(broken, Terminated):
+        stop(f"stopped by a signal; {rest}", status=int(broken.code or 0))
+    stop(f"stopped by the keyboard; {rest}", status=130)
+
+
+def say(message: str) -> None:
+    """A sentence on stderr."""
+    click.echo(f"taichi-fluid: {message}", err=True)
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` pairs, the values as TOML writes them; what TOML does not know is taken as text."""
+    changes = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise SceneError(f"--set {setting!r} is not key=value, for example --set fluid.viscosity=1e-4.")
+        try:
+            changes[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            changes[key.strip()] = text
+    return changes
+
+
+def complete_scene(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The scenes of the package that a shell may complete a name to."""
+    return [CompletionItem(name) for name in preset_names() if name.startswith(incomplete)]
+
+
+def complete_scene_or_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The same, or files where no scene has such a name."""
+    return complete_scene(context, parameter, incomplete) or [CompletionItem(incomplete, type="file")]
