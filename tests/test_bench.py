@@ -479,7 +479,7 @@ def test_what_is_finished_is_kept_when_it_is_killed(measured, tmp_path, number, 
             assert time.monotonic() < until
             time.sleep(0.05)
         process.send_signal(number)
-        printed, said = process.communicate(timeout=60)
+        printed, said = process.communicate(timeout=600)
     assert process.returncode == status, said
     assert "Traceback" not in said
     assert "1 of 2 rows are finished and kept" in said

@@ -21,7 +21,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TI_SKIP_VERSION_CHECK": "ON"}
     environment.pop("DISPLAY", None)
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
     )
 
 

@@ -292,7 +292,7 @@ def test_an_offset_beyond_the_array_is_refused_at_every_door(dim):
 
 def run_python(code: str) -> subprocess.CompletedProcess:
     """Run code in a process of its own, where Taichi may be started as it likes."""
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
 
 
 def test_a_grid_before_taichi_runs_says_what_to_call():

@@ -48,7 +48,7 @@ def after_import(imports: str, tmp_path: Path, **environment) -> dict:
     inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env={**inherited, **environment},
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

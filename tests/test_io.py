@@ -146,7 +146,7 @@ def test_a_folder_without_permission_is_named(tmp_path):
         "    except OutputError as error: print(error)\n"
     )
     command = [*unprivileged(), sys.executable, "-c", code, str(locked / "x.mp4"), str(locked / "new" / "x.mp4")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2
@@ -222,7 +222,7 @@ def test_a_full_disk_leaves_no_torn_png(tmp_path):
         "try: write_png(Path('torn.png'), noise)\n"
         "except OSError as error: print('refused:', error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert os.listdir(tmp_path) == [], "4 KiB of a PNG of 13 KiB carry its name"
     assert "refused:" in done.stdout
@@ -355,7 +355,7 @@ def test_a_full_disk_leaves_no_torn_video(tmp_path):
         "    video.close()\n"
         "except OSError as error: print('refused:', error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "refused:" in done.stdout
     assert os.listdir(tmp_path) == [], "what could not be finished is dropped"

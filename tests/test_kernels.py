@@ -307,7 +307,7 @@ def test_rows_are_shared_among_the_threads_of_this_start():
             "first, other, again = found\n"
             "print([one is two for one, two in zip(first, other)], [one is two for one, two in zip(first, again)])\n",
         ],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert "[False, False] [True, True]" in done.stdout, done.stdout + done.stderr
 

@@ -23,7 +23,7 @@ def run(*arguments, before="") -> subprocess.CompletedProcess:
     code = f"import runpy, sys\n{before}\nsys.argv = ['peers', *sys.argv[1:]]\n"
     code += "runpy.run_module('benchmarks.peers', run_name='__main__')"
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
 
 

@@ -218,11 +218,12 @@ def test_a_stage_that_comes_on_the_way_has_its_time(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("out", ["a.mp4", "frames"])
-def test_a_process_that_is_asked_to_end_keeps_its_pictures(tmp_path, out, name):
+def test_a_process_that_is_asked_to_end_keeps_its_pictures(tmp_path, out, name, request):
     """A script that records; asked twice, the second time while it finishes."""
     number = getattr(signal, name)
     assert threading.current_thread() is threading.main_thread(), "or the signal would end the tests"
-    assert signal.getsignal(number) == signal.SIG_DFL
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores one
+    request.addfinalizer(lambda: signal.signal(number, before))
     recorder = recorder_of(tiny(frames=6), tmp_path / out)
     finish = recorder.finish
     recorder.finish = lambda: os.kill(os.getpid(), number) or finish()

@@ -189,7 +189,7 @@ def test_a_light_direction_of_any_length_ends_in_a_picture_or_a_sentence():
         "    Renderer(Simulation(scene)).render()\n"
     )
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     except subprocess.TimeoutExpired as late:
         pytest.fail(f"the march towards the light does not end: {(late.stdout or b'').decode()}")
     assert done.returncode == 0, done.stderr

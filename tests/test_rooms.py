@@ -229,6 +229,6 @@ def test_importing_the_package_starts_no_backend_and_no_window():
         "assert impl.get_runtime().prog is None, 'importing started a backend'\n"
         "print('quiet')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "quiet", "importing prints nothing"

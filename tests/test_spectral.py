@@ -312,7 +312,7 @@ def recorded(scene, folder):
     done = subprocess.run(
         [*command, "--set", "output.width=64", "--set", "output.height=64", "--json", "box.json"],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(Path(tf.__file__).parent.parent)}, capture_output=True,
-        text=True, timeout=300,
+        text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads((folder / "box.json").read_text(encoding="utf-8"))["pressure_solver"]

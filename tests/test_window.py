@@ -268,15 +268,15 @@ def test_both_grids_side_by_side(flat, do):
 
 
 def test_a_recording_lasts_as_long_as_it_took_and_plays(flat, do):
-    asked = time.monotonic()
+    asked = flat.state["clock"]
     do(flat, "o", "record", lambda state: state["recording"])
-    begun, steps = time.monotonic(), flat.state["steps"]
-    flat.wait(lambda state: time.monotonic() > begun + 2.0 and state["steps"] > steps + 5)
-    ending = time.monotonic()
+    begun, steps = flat.state["clock"], flat.state["steps"]
+    flat.wait(lambda state: state["clock"] > begun + 2.0 and state["steps"] > steps + 5)
+    ending = flat.state["clock"]
     do(flat, "o", "record", lambda state: not state["recording"])
     path = newest(flat, ".mp4")
-    # It began and ended somewhere between a press and what was seen of it, give or take some frames.
-    assert ending - begun - 0.3 < seconds_of(path) < time.monotonic() - asked + 0.1
+    # It began and ended somewhere between a press and what was seen of it, give or take a picture.
+    assert ending - begun - 1 / 30 <= seconds_of(path) <= flat.state["clock"] - asked + 1 / 30
     pictures = pictures_in(path)
     left, width = flat.state["viewport"]
     assert pictures[0].shape == (flat.state["height"] // 2 * 2, width // 2 * 2, 3)
@@ -295,8 +295,8 @@ def test_a_slow_hand_on_the_button_ends_a_recording(flat):
     flat.move(left + 40, top + height / 2)
     flat.frames()
     flat.xdotool("mousedown", 1)
-    end = time.monotonic() + 1.5
-    flat.wait(lambda state: time.monotonic() > end)
+    begun = flat.frames()["clock"]
+    flat.wait(lambda state: state["clock"] > begun + 1.5)
     flat.xdotool("mouseup", 1)
     flat.wait(lambda state: not state["recording"])
     assert width > 40 and seconds_of(newest(flat, ".mp4")) > 1.4
@@ -578,7 +578,7 @@ def test_a_window_of_another_size(flat):
             flat.drag(point)
             added = flat.array("smoke") - before
             np.testing.assert_allclose(middle_of(flat, added), flat.under(*point), atol=0.1 * 2.0 / 24)
-            flat.press("r", lambda state: True)
+            flat.press("r", lambda state: state["steps"] == 0)
             flat.still()
             # The slab, which fills the height, ends where it should: its edges are seen.
             seen = flat.view()
@@ -590,9 +590,10 @@ def test_a_window_of_another_size(flat):
     assert pictures_in(newest(flat, ".mp4"))[-1].shape == (recorded[1] // 2 * 2, recorded[0] // 2 * 2, 3)
 
 
-def test_every_preset_by_its_button(flat):
+@pytest.mark.parametrize("names", [["plume", "dye2d"], preset_names()], ids=["some", "all"])
+def test_every_preset_by_its_button(flat, names):
     """From 2D to 3D and back, each as it is; the last one is where the other tests go on from."""
-    for name in [*(name for name in preset_names() if name != "plume2d"), "plume2d"]:
+    for name in [*(name for name in names if name != "plume2d"), "plume2d"]:
         flat.click(f"preset {name}")
         flat.wait(lambda state, name=name: state["scene"]["name"] == name and state["steps"] >= 1)
         assert len(flat.state["scene"]["domain"]["size"]) == tf.preset(name).dim
@@ -656,7 +657,7 @@ def test_a_drag_in_3d_is_where_the_pointer_is(solid, view):
         solid.drag(point)
         added = solid.array("smoke") - before
         np.testing.assert_allclose(middle_of(solid, added), solid.under(*point), atol=0.2 * dx)
-    solid.press("r", lambda state: True)
+    solid.press("r", lambda state: state["steps"] == 0)
     solid.frames()
     points = [solid.view_point(*place) for place in ((0.45, 0.5), (0.55, 0.5))]
     solid.drag(*points)
@@ -944,7 +945,7 @@ def test_the_command_opens_a_window_and_says_what_it_wrote(desk, tmp_path, arch)
     )  # fmt: skip
 
     def tool(*words: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, timeout=30)
+        return subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, timeout=600)
 
     def until(condition) -> None:
         end = time.monotonic() + SLOW

@@ -2,9 +2,10 @@
 
     python window_child.py ARCH PRESET FOLDER [KEY=VALUE …]
 
-After each frame a line tells where the widgets are and how the session stands. It also has, for each kernel that was
-compiled: its name, the frames and the pictures that were on the screen by then, whether a step of the flow asked for it,
-and the scene and steps of that flow. A line on standard input is a request:
+After each frame a line tells where the widgets are and how the session stands; a message stays until another one comes,
+so that no widget moves by itself. It also has, for each kernel that was compiled: its name, the frames and the pictures
+that were on the screen by then, whether a step of the flow asked for it, and the scene and steps of that flow. A line on
+standard input is a request: ``frame`` asks for no more than an answer,
 ``array NAME`` writes a quantity to a file (``NAME of other``: of the other grid), ``picture`` what was drawn last,
 ``nan`` spoils the velocity, ``begin`` puts everything but the places of the panels back to the start, ``quit`` closes
 the window.
@@ -14,18 +15,21 @@ import json
 import queue
 import sys
 import threading
+import time
 
 import numpy as np
 
 import taichi_fluid as tf
 from taichi_fluid import backend, kernels
 from taichi_fluid.scene import tomllib
+from taichi_fluid.viewer import session as session_module
 from taichi_fluid.viewer.session import Session
 from taichi_fluid.viewer.window import LiveWindow
 
 
 def main(arch: str, name: str, folder: str, *settings: str) -> None:
     backend.start(arch)
+    session_module.MESSAGE_SECONDS = float("inf")
     changes = {key: tomllib.loads(f"v = {text}")["v"] for key, text in (s.split("=", 1) for s in settings)}
     scene = tf.preset(name).with_values(changes)
     session = Session(scene, folder)
@@ -52,6 +56,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
             session._replace(scene)
         session.simulation.scene = scene
         session.reset()
+        session.message = ""
         session.paused, window.place.panels_shown = False, True
         session.redraw()
         window._panel._open.clear()
@@ -78,12 +83,13 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
         count += 1
         answered = ""
         # An answer about the flow is given between two steps.
-        if not session.stepping and not requests.empty():
+        if not requests.empty() and (not session.stepping or requests.queue[0] == "frame"):
             answered = answer(requests.get())
         print(
             json.dumps(
                 {
                     "frame": count,
+                    "clock": time.monotonic(),
                     "fps": frame.fps,
                     "places": frame.places,
                     "viewport": window.place.viewport,
