@@ -1,6 +1,6 @@
 """One step of a plume from a given state, in a process of its own: ``python -m one_step OUT.npz 3 cpu [option=value …]``.
 
-The options go to ``ti.init``: ``default_fp=f64``, ``default_ip=i64``, ``debug=True``.
+The options go to ``ti.init``, over those that we recommend: ``default_fp=f64``, ``default_ip=i64``, ``debug=True``.
 """
 
 import sys
@@ -8,6 +8,7 @@ import sys
 import numpy as np
 from scenes_for_tests import plume, set_state, smooth_scalar, smooth_velocity
 
+from taichi_fluid import backend
 from taichi_fluid._ti import ti
 from taichi_fluid.simulation import Simulation
 
@@ -35,5 +36,6 @@ def _value(text: str):
 if __name__ == "__main__":
     out, dim, arch, *options = sys.argv[1:]
     settings = {key: _value(text) for key, text in (option.split("=") for option in options)}
+    settings = {**backend.recommended_options(arch), **settings}
     ti.init(arch=getattr(ti, arch), enable_fallback=False, random_seed=0, **settings)
     np.savez(out, **one_step(int(dim)))

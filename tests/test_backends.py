@@ -5,7 +5,6 @@ Each case runs in a process of its own, as Taichi has one program in a process.
 
 import functools
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from scenes_for_tests import everything
 
 from taichi_fluid import backend
+from taichi_fluid.limits import ARCHS
 from taichi_fluid.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -151,41 +151,55 @@ def test_without_a_vulkan_loader_there_is_no_device(monkeypatch):
         assert backend.vulkan_devices() == []
 
 
-def test_vulkan_passes_the_marked_tests(vulkan):
-    """Everything marked ``vulkan_too``, with no test left out."""
-    done = run(
-        "-m", "pytest", "-q", "-n0", "-m", "vulkan_too", "-p", "no:cacheprovider", "-W", "ignore", str(HERE),
-        TI_TEST_ARCH="vulkan",
-    )  # fmt: skip
-    summary = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    passed = re.search(r"(\d+) passed", summary)
-    assert passed, summary
-    assert int(passed[1]) > 100, summary
-    assert "skipped" not in summary, summary
-    assert "failed" not in summary, summary
-
-
 def test_vulkan_and_cpu_agree_after_one_step(vulkan, step_of, dim):
     differences = largest_difference(step_of(dim, "vulkan"), step_of(dim, "cpu"))
     # f32 on both; what differs is the order of sums and the rounding of square roots and divisions.
     assert max(differences.values()) <= 5e-6, differences
 
 
-@pytest.mark.parametrize("options", [("default_fp=f64",), ("default_ip=i64",), ("debug=True",)], ids=lambda o: o[0])
-def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, options):
-    """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index."""
-    differences = largest_difference(step_of(dim, "cpu", *options), step_of(dim, "cpu"))
+@pytest.mark.parametrize("option", ["default_fp=f64", "default_ip=i64", "debug=True", "advanced_optimization=True"])
+def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, option):
+    """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index.
+
+    The last one is what those have who ask for nothing.
+    """
+    differences = largest_difference(step_of(dim, "cpu", option), step_of(dim, "cpu"))
     # Measured 1.2e-6 (velocity, debug): with debug or another type of literals LLVM orders the sums otherwise.
     assert max(differences.values()) <= 3e-6, differences
+
+
+OPTIONS = """
+from scenes_for_tests import scene
+from taichi_fluid import backend
+from taichi_fluid._ti import impl, ti
+from taichi_fluid.simulation import Simulation
+for begin in (
+    lambda: backend.start("cpu"),
+    lambda: backend.start("cpu", advanced_optimization=True),
+    lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR),
+):
+    begin()
+    Simulation(scene((5, 4)))
+    print(impl.current_cfg().advanced_optimization)
+"""
+
+
+def test_our_own_start_takes_the_recommended_options_and_a_guests_is_left_alone():
+    """Whoever asks for another value gets it, and whoever has called ``ti.init`` keeps Taichi's own."""
+    assert backend.recommended_options() == {"advanced_optimization": False}
+    assert all(backend.recommended_options(arch) == {} for arch in ARCHS if arch != "cpu"), "nobody has measured there"
+    done = run("-c", OPTIONS)
+    assert (done.returncode, printed(done)) == (0, ["False", "True", "True"]), done.stderr
 
 
 EVERY_VIEW = """
 import sys
 from scenes_for_tests import everything
+from taichi_fluid import backend
 from taichi_fluid._ti import ti
 options = dict(option.split("=") for option in sys.argv[3:])
-ti.init(arch=ti.cpu, enable_fallback=False, **{key: getattr(ti, value, True) for key, value in options.items()})
+options = {key: getattr(ti, value, True) for key, value in options.items()}
+ti.init(arch=ti.cpu, enable_fallback=False, **backend.recommended_options(), **options)
 import numpy as np
 import taichi_fluid as tf
 scene = everything(int(sys.argv[1]))
