@@ -1,10 +1,12 @@
 """One Taichi arch for a whole test process: ``TI_TEST_ARCH``, ``cpu`` when left out.
 
 Tests that must start Taichi again, or in another way, do so in a subprocess: ``ti.init`` frees everything there is.
-Tests marked ``vulkan_too`` also run on Vulkan, in the subprocess that ``test_backends.py`` starts.
+Tests marked ``vulkan_too`` also run on Vulkan, in the subprocesses that ``test_vulkan.py`` starts. What takes longest is
+marked ``slow``, which ``python -m pytest`` leaves out.
 """
 
 import os
+import signal
 
 os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
@@ -13,8 +15,9 @@ os.environ.setdefault("TI_ENABLE_PYBUF", "0")
 
 import pytest
 from hypothesis import settings
+from slow import FIRST, SLOW
 
-from taichi_fluid._ti import ti
+from taichi_fluid import backend
 
 # The same examples in every run, few of them, and no time limit: the first example of a kernel compiles it.
 settings.register_profile("taichi", derandomize=True, deadline=None, max_examples=12, database=None)
@@ -22,16 +25,26 @@ settings.load_profile("taichi")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "vulkan_too: also run on Vulkan, in a subprocess of test_backends.py")
+    config.addinivalue_line("markers", "vulkan_too: also run on Vulkan, in a subprocess of test_vulkan.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what is slow, and put first the files that take longest, so that no worker ends with one of them."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def arch() -> str:
     """Name of the arch that the whole process runs on."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell starts what runs in the background; whoever we start would inherit it, and some are interrupted.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     name = os.environ.get("TI_TEST_ARCH", "cpu")
-    ti.init(
-        arch=getattr(ti, name), log_level=ti.ERROR, enable_fallback=False, random_seed=0, offline_cache=True
-    )  # fmt: skip
+    backend.start_here(name, offline_cache=True)
     return name
 
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from slow import SLOW
 
 import taichi_fluid as tf
 from taichi_fluid import backend
@@ -70,6 +71,19 @@ def test_commands_and_files_exist():
         assert (ROOT / target).exists(), f"README points at {target}, which is not there"
     for script in re.findall(r"(?:demos|benchmarks)/\w+\.py", README):
         assert (ROOT / script).exists(), f"README names {script}, which is not there"
+
+
+def test_the_tests_that_the_command_leaves_out_run_in_ci():
+    """As it is printed it runs all but the slow ones, and ``.ci/run`` those behind it."""
+    script = ROOT / ".ci" / "run"
+    if not script.exists():
+        pytest.skip("an archive of the source has no CI")
+    text = script.read_text(encoding="utf-8")
+    assert "grep -m 1 'python -m pytest' README.md" in text and "python -m pytest -m slow\n" in text
+    for name in SLOW:
+        path, _, case = name.partition("::")
+        tests = (ROOT / "tests" / path).read_text(encoding="utf-8")
+        assert f"def {case.partition('[')[0]}" in tests, f"tests/slow.py names {name}, which is not there"
 
 
 def test_every_command_in_a_line_of_text_can_be_parsed():
@@ -143,7 +157,7 @@ def test_a_command_for_vulkan_runs_as_printed(newcomer, command):
     if not backend.starts("vulkan"):
         pytest.skip("Vulkan does not start here")
     done = subprocess.run(
-        [sys.executable, "-m", "taichi_fluid", *with_limits(command)], capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "taichi_fluid", *with_limits(command)], capture_output=True, text=True, timeout=600,
         env=backend.probe_environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -172,7 +186,7 @@ def test_the_line_for_bash_switches_completion_on(newcomer):
     try:
         done = subprocess.run(
             ["bash", "--norc", "-c", f"{line}\ncomplete -p taichi-fluid"], capture_output=True, text=True,
-            env=environment, timeout=60,
+            env=environment, timeout=600,
         )  # fmt: skip
     except FileNotFoundError:
         pytest.skip("there is no bash")
