@@ -1,7 +1,8 @@
 """One Taichi arch for a whole test process: ``TI_TEST_ARCH``, ``cpu`` when left out.
 
 Tests that must start Taichi again, or in another way, do so in a subprocess: ``ti.init`` frees everything there is.
-Tests marked ``vulkan_too`` also run on Vulkan, in the subprocesses that ``test_vulkan.py`` starts. What takes longest is
+Tests marked ``vulkan_too`` also run on Vulkan, in the subprocesses that ``test_vulkan.py`` starts; those of whole steps in
+one dimension, ``vulkan_too(dim=2)``, as a step of another one takes half a minute to compile there. What takes longest is
 marked ``slow``, which ``python -m pytest`` leaves out.
 """
 
@@ -19,6 +20,8 @@ from slow import FIRST, SLOW
 
 from taichi_fluid import backend
 
+ARCH = os.environ.get("TI_TEST_ARCH", "cpu")
+
 # The same examples in every run, few of them, and no time limit: the first example of a kernel compiles it.
 settings.register_profile("taichi", derandomize=True, deadline=None, max_examples=12, database=None)
 settings.load_profile("taichi")
@@ -28,9 +31,19 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "vulkan_too: also run on Vulkan, in a subprocess of test_vulkan.py")
 
 
+def on_this_arch(item) -> bool:
+    """Whether a test has nothing that keeps it from the arch of this process."""
+    mark = item.get_closest_marker("vulkan_too")
+    if mark is None or not mark.kwargs or ARCH == "cpu":
+        return True
+    return mark.kwargs.items() <= item.callspec.params.items()
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and put first the files that take longest, so that no worker ends with one of them."""
+    config.hook.pytest_deselected(items=[item for item in items if not on_this_arch(item)])
+    items[:] = [item for item in items if on_this_arch(item)]
     for item in items:
         if item.nodeid.removeprefix("tests/").startswith(SLOW):
             item.add_marker(pytest.mark.slow)
@@ -43,9 +56,8 @@ def arch() -> str:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As a shell starts what runs in the background; whoever we start would inherit it, and some are interrupted.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    name = os.environ.get("TI_TEST_ARCH", "cpu")
-    backend.start_here(name, offline_cache=True)
-    return name
+    backend.start_here(ARCH, offline_cache=True)
+    return ARCH
 
 
 @pytest.fixture(params=[2, 3], ids=["2D", "3D"])

@@ -126,7 +126,7 @@ def test_a_scene_in_which_nothing_burns_is_the_scene_without_the_table(dim):
 # The room that it takes
 
 
-@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too), "voxels"])
+@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too(dim=2)), "voxels"])
 def test_the_divergence_of_a_flame_integrates_to_what_it_prescribes(dim, faces):
     """Also with a solid in the flame; and what is left beside it is the solver's tolerance."""
     simulation = Simulation(torch(dim, solver={"faces": faces, "tolerance": 1e-5}))
@@ -165,7 +165,7 @@ def test_in_cut_cells_only_the_open_part_expands(dim):
     assert part.mean() == pytest.approx(outside, rel=0.01)
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_blast_integrates_to_its_rate_times_its_shape_while_it_lasts(dim):
     source = burner(dim, smoke=0.0, temperature=0.0, blast=8.0, begin=0.02, end=0.06)
     simulation = Simulation(open_scene(dim, 20, sources=[source], solver={"tolerance": 1e-5}))
@@ -189,7 +189,7 @@ def test_the_first_trial_projection_heeds_the_expansion_too(dim):
         assert integral_of_divergence(simulation) == pytest.approx(asked, rel=2e-4)
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_amounts_survive_the_expansion(dim):
     """A cloud of smoke and dye that a blast in its middle blows up: thinner, and as much as before."""
     cells = 32

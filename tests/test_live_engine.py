@@ -56,7 +56,7 @@ def finish(parts):
 # Steps in parts
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_step_in_parts_is_the_same_step(dim):
     whole, parted = Simulation(busy(dim)), Simulation(busy(dim))
     for k in range(3):
@@ -140,7 +140,7 @@ def test_what_a_step_refuses_its_first_part_refuses(dim):
 # Back to the beginning
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_flow_begun_again_is_a_new_one(dim):
     simulation, new = Simulation(busy(dim)), Simulation(busy(dim))
     for _ in range(3):

@@ -49,7 +49,7 @@ def a_flow(dim, cells=12, pixels=(200, 180), solid=True, **look):
 # Halves
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_picture_of_what_was_prepared_does_not_follow_the_state(dim, view):
     """Also with another camera, exposure and size in between, which need no new preparation."""

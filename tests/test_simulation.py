@@ -27,7 +27,7 @@ def faces_of(simulation):
 # Physics
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_hot_smoke_rises_and_the_mass_is_what_the_source_gave(dim):
     simulation = Simulation(plume(dim, 16, dt=1 / 48))
     heights = []
@@ -208,7 +208,7 @@ def test_three_dimensions_without_the_third_are_two(depth):
         np.testing.assert_allclose(deep.to_numpy(name), expected, rtol=0, atol=1e-5 * size)
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_two_runs_give_the_same_bits(dim):
     runs = []
     for _ in range(2):
@@ -440,7 +440,7 @@ def test_what_a_step_refuses_before_it_begins_breaks_nothing_off(dim):
 # Building in
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_stage_of_ones_own_runs_between_two_others(dim):
     """With an array of the state in hand: here it stops the fluid after the forces, so that nothing ever moves."""
     simulation = Simulation(plume(dim, 8, dt=0.02))
