@@ -129,6 +129,61 @@ def test_no_modules_import_one_another_in_a_circle():
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
 
 
+MOST_OF_FUNC, MOST_OF_OTHERS = 9, 10
+MOST_TEMPLATES, MOST_FMT_SKIPS = 450, 40
+LONGEST_FUNCTION, LONGEST_MODULE = 100, 500
+
+
+def parameters_of(function: ast.FunctionDef) -> int:
+    arguments = function.args
+    return len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs) + bool(arguments.vararg)
+
+
+def too_many_parameters(tree: ast.AST) -> list[str]:
+    """Functions that take more than can be read; what a kernel takes goes to the device one by one."""
+    found = []
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            marks = {ast.unparse(mark) for mark in function.decorator_list}
+            most = MOST_OF_FUNC if marks & {"ti.func", "ti.pyfunc"} else MOST_OF_OTHERS
+            if "ti.kernel" not in marks and parameters_of(function) > most:
+                found.append(f"{function.name}: {parameters_of(function)}")
+    return found
+
+
+def too_long(tree: ast.AST) -> list[str]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= LONGEST_FUNCTION]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_function_takes_and_holds_no_more_than_can_be_read(path):
+    """What belongs together goes as one argument; see ``argument`` in ``_ti.py``."""
+    assert not too_many_parameters(parsed(path))
+    assert not too_long(parsed(path))
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE, "split it where it has a joint"
+
+
+def test_special_cases_of_kernels_and_of_the_layout_stay_few():
+    """Every ``ti.template()`` is a place where a kernel may become another one, every ``fmt: skip`` a line too full."""
+    text = "".join(path.read_text(encoding="utf-8") for path in FILES)
+    assert text.count("ti.template()") <= MOST_TEMPLATES
+    assert text.count("# fmt: skip") <= MOST_FMT_SKIPS
+
+
+def test_the_rules_of_size_notice_offenders():
+    """Sabotage: one parameter too many of each kind of function, and a line too many."""
+    names = [f"a{k}" for k in range(MOST_OF_OTHERS + 1)]
+    for mark, count in (("@ti.func\n", MOST_OF_FUNC), ("", MOST_OF_OTHERS)):
+        source = f"{mark}def f({{}}):\n    pass"
+        assert not too_many_parameters(ast.parse(source.format(", ".join(names[:count]))))
+        assert too_many_parameters(ast.parse(source.format(", ".join(names[: count + 1]))))
+    assert not too_many_parameters(ast.parse(f"@ti.kernel\ndef f({', '.join(names)}):\n    pass"))
+    body = "def f():\n" + "    pass\n" * LONGEST_FUNCTION
+    assert too_long(ast.parse(body))
+    assert not too_long(ast.parse(body.removesuffix("    pass\n")))
+
+
 def uses_kernels(tree: ast.AST) -> bool:
     return any(is_taichi_function(node) for node in ast.walk(tree))
 
