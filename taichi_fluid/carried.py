@@ -89,6 +89,11 @@ class Carried:
         outside = self.outside
         return tuple(outside) if isinstance(outside, Sequence) else (outside,) * self.components
 
+    @property
+    def outside_value(self) -> float | tuple[float, ...]:
+        """What is outside, as a scene has it: a number, or a tuple of one for each component."""
+        return self.outside_values if self.components > 1 else self.outside_values[0]
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -121,8 +126,10 @@ def rate_of(fluid: Any, row: Carried, column: str) -> float:
     own = getattr(row, column)
     if isinstance(own, str):
         return getattr(fluid, own)
+    if CARRIED.is_own(row.name) or row.name not in CARRIED:
+        return own
     field = next((rate.field(row) for rate in RATES if rate.column == column), "")
-    return getattr(fluid, field, own) if row.name in CARRIED else own
+    return getattr(fluid, field, own)
 
 
 _SMOKE = {"diffusivity": "smoke_diffusion", "decay": "smoke_dissipation", "fade": "smoke_fade"}

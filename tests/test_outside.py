@@ -202,6 +202,20 @@ def test_a_row_may_be_one_simulations_own():
     assert "steam" not in tf.CARRIED and "steam" not in tf.Simulation(scene).state.carried
 
 
+def test_dry_air_may_be_blown_into_humid_air():
+    """What an inflow says, 0 too, comes in place of what is outside."""
+    with added(tf.CARRIED, tf.Carried("humidity", outside=0.3)):
+        for blown, expected in (({}, 0.3), ({"humidity": 0.0}, 0.0), ({"humidity": 0.7}, 0.7)):
+            wind = {"kind": "inflow", "velocity": [1.0, 0.0], **blown}
+            domain = {"size": [1.0, 1.0], "resolution": 16, "boundaries": [[wind, "open"], ["free-slip", "free-slip"]]}
+            scene = box(domain=domain, sources=[{**SPRING, "humidity": 1.0}])
+            assert tf.Scene.loads(scene.dumps()).domain.sides == scene.domain.sides
+            simulation = tf.Simulation(scene)
+            for _ in range(6):
+                simulation.step()
+            assert simulation.to_numpy("humidity")[0] == pytest.approx(expected, abs=1e-3)
+
+
 def test_a_nan_in_a_row_of_ones_own_is_named():
     with added(tf.CARRIED, tf.Carried("salt")):
         simulation = tf.Simulation(box(sources=[{**SPRING, "salt": 1.0}]))

@@ -14,10 +14,9 @@ class Kind:
 
     Args:
         name: What it is called, also in scenes.
-        through: What flows through it: nothing, what its velocity says, or what the flow wants, with a pressure of 0
-            outside. That is also the velocity on the side itself, which is 0, given, or what the inside has; and of the
-            pressure, whether it does not change across the side or is held beyond it, so that the transform of a direct
-            solve is that of cosines or of sines.
+        through: What flows through it: nothing; what is given, its velocity; or what is free to, against a pressure of 0
+            outside. So the velocity on the side itself is 0, given, or that of the inside; and the pressure does not
+            change across the side, or is held beyond it: a direct solve takes cosines or sines.
         moves: Whether it is a wall that moves in its own plane, with a velocity.
         slip_length: How far beyond the side, in m, the velocity along it would be the side's own (Navier): 0 is a wall
             that the fluid sticks to, infinity one that it slides along.

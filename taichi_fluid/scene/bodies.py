@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Union
 import numpy as np
 from pydantic import Field, model_validator
 
-from .fields import Colour, Config, Edges, OneOf, Turn, Vector, brought_in, number
+from ..carried import CARRIED
+from .fields import Colour, Config, Edges, OneOf, Turn, Vector, number
 from .pictures import PillowMissing, paintable, read_picture, text_picture
 
 
@@ -35,8 +36,9 @@ class _Source(Config):
     @property
     def rates(self) -> dict[str, tuple[float, ...]]:
         """What it brings in each second, by the quantity's name; nothing that is 0 throughout."""
-        found = brought_in(self).items()
-        return {name: rate if isinstance(rate, tuple) else (rate,) for name, rate in found}
+        rates = {name: getattr(self, name, 0.0) for name in CARRIED}
+        rates = {name: rate if isinstance(rate, tuple) else (rate,) for name, rate in rates.items()}
+        return {name: rate for name, rate in rates.items() if any(rate)}
 
     def active(self, time: float) -> bool:
         """Whether it emits at ``time``."""

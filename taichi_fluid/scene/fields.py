@@ -41,7 +41,6 @@ Vector = Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=2, max
 Edge = Annotated[float, Field(ge=1e-4, le=1e6)]
 Edges = Annotated[tuple[Edge, ...], Field(strict=False, min_length=2, max_length=3)]
 Limit = Annotated[float, Field(ge=-1e30, le=1e30)]
-Rate = Annotated[float, Field(ge=-1e4, le=1e4)]
 Colour = Annotated[
     tuple[
         Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]
@@ -87,12 +86,6 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
 
 
-def brought_in(config: BaseModel) -> dict[str, Any]:
-    """What a source or a side brings in, by the quantity's name; nothing that is 0 throughout."""
-    values = {name: getattr(config, name, 0.0) for name in CARRIED}
-    return {name: value for name, value in values.items() if (any(value) if isinstance(value, tuple) else value)}
-
-
 class SideOfBox(Config):
     """A side of the box that says more than its kind; ``rows`` adds what flows in of each quantity."""
 
@@ -102,7 +95,9 @@ class SideOfBox(Config):
     @property
     def side(self) -> Side:
         """The side as the solver has it."""
-        return Side(Boundary(self.kind), tuple(self.velocity or ()), brought_in(self))
+        values = {name: getattr(self, name, row.outside_value) for name, row in CARRIED.items()}
+        values = {name: value for name, value in values.items() if value != CARRIED[name].outside_value}
+        return Side(Boundary(self.kind), tuple(self.velocity or ()), values)
 
 
 AnySide = SideKind | SideOfBox

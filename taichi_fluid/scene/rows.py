@@ -14,14 +14,14 @@ _WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), Sid
 """The fields that stand in each class."""
 
 
-def _amount(row: Carried, unit: str, meaning: str) -> FieldInfo:
+def _amount(row: Carried, default: float | tuple[float, ...], unit: str, meaning: str) -> FieldInfo:
     """A number for each component of a quantity."""
     limits = {"ge": -row.limit, "le": row.limit}
     if row.components == 1:
-        return FieldInfo.from_annotated_attribute(float, number(0.0, unit, meaning, slider=row.slider, **limits))
+        return FieldInfo.from_annotated_attribute(float, number(default, unit, meaning, slider=row.slider, **limits))
     numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
-    default = number((0.0,) * row.components, unit, meaning, slider=row.slider)
-    return FieldInfo.from_annotated_attribute(Annotated[numbers, Field(strict=False)], default)
+    made = number(default, unit, meaning, slider=row.slider)
+    return FieldInfo.from_annotated_attribute(Annotated[numbers, Field(strict=False)], made)
 
 
 def _rates(row: Carried) -> dict[str, FieldInfo]:
@@ -43,10 +43,14 @@ def _made(model: type[Config]) -> dict[str, FieldInfo]:
         return {
             key: field for row in CARRIED.values() if not CARRIED.is_own(row.name) for key, field in _rates(row).items()
         }
-    entering = {row: row.meaning or row.name for row in CARRIED.values()}
-    if model is SideOfBox:
-        return {row.name: _amount(row, row.unit, f"{what} in what flows in") for row, what in entering.items()}
-    return {row.name: _amount(row, f"{row.unit}/s", f"{what} added each second") for row, what in entering.items()}
+    made = {}
+    for row in CARRIED.values():
+        what, nothing = row.meaning or row.name, 0.0 if row.components == 1 else (0.0,) * row.components
+        if model is SideOfBox:
+            made[row.name] = _amount(row, row.outside_value, row.unit, f"{what} in what flows in")
+        else:
+            made[row.name] = _amount(row, nothing, f"{row.unit}/s", f"{what} added each second")
+    return made
 
 
 def learn_rows() -> None:
