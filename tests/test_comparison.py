@@ -100,7 +100,7 @@ def test_a_scene_that_one_cannot_take_is_taken_by_neither(monkeypatch):
     def refuse(*arguments):
         raise RuntimeError("out of device memory")
 
-    monkeypatch.setattr(flow.other, "_build", refuse)
+    monkeypatch.setattr(flow.other, "build", refuse)
     with pytest.raises(RuntimeError, match="out of device memory"):
         flow.scene = flow.scene.with_values({"solver.pressure": "cg", "fluid.cooling": 0.7})
     assert (flow.own.scene, flow.other.scene) == before
