@@ -122,7 +122,10 @@ def _sample_on_path(strip, origin, velocity: ti.template(), step, out: ti.templa
 @ti.func
 def _take_first_stage(k, origin, mean: ti.template(), own: ti.template()):
     v = column(origin.velocity, k)
-    set_column(mean, k, along_axis(v, origin.axis) if ti.static(own) else v)
+    if ti.static(own):
+        mean[ti.i32(0), k] = along_axis(v, origin.axis)
+    else:
+        set_column(mean, k, v)
 
 
 @ti.func
