@@ -8,9 +8,29 @@ from reference import SHAPES, closed_box, random_scalar, random_velocity
 from scipy.ndimage import map_coordinates
 
 from taichi_fluid._ti import ti
-from taichi_fluid.kernels import Array, Operator, Strip, cell_of_run, cells_of, kernel_family, put_run, strides_of
-from taichi_fluid.operators.interpolation import face_velocity_at, inside_box, sample, sample_velocity
+from taichi_fluid.kernels import (
+    Array,
+    Operator,
+    Strip,
+    cell_of_run,
+    cells_of,
+    float_vector,
+    int_vector,
+    kernel_family,
+    loop_shape,
+    put_run,
+    strides_of,
+)
+from taichi_fluid.operators.interpolation import (
+    face_velocity_at,
+    inside_box,
+    sample,
+    sample_velocity,
+    step_to_corner,
+    strides_across,
+)
 from taichi_fluid.operators.sampling import Component, sample_strip
+from taichi_fluid.operators.vectors import length
 
 
 @ti.func
@@ -247,3 +267,35 @@ def test_the_oracle_would_notice_a_shift_of_a_hundredth_of_a_cell(dim):
     values, points = random_scalar(shape), random_points(shape)
     shifted = map_coordinates(values, points.astype(np.float64) - 1.01, order=1, mode="nearest")
     assert np.abs(sampled(values, points) - shifted).max() > 3e-6
+
+
+@kernel_family
+def step_kernels(loops):
+    dim = loops.dim
+
+    @ti.kernel
+    def compute(out: Array, n: loops.IntVector, v: loops.FloatVector):
+        for _ in range(1):
+            s = strides_of(n)
+            for corner in range(ti.static(2**dim)):
+                out[corner] = ti.cast(step_to_corner(corner, s), ti.f32)
+            for corner in ti.static(range(2**dim)):
+                out[ti.static(2**dim + corner)] = ti.cast(step_to_corner(corner, s), ti.f32)
+            for axis in range(dim):
+                across = strides_across(s, axis)
+                for k in ti.static(range(dim - 1)):
+                    out[ti.static(2 * 2**dim) + axis * (dim - 1) + k] = ti.cast(across[k], ti.f32)
+            out[ti.static(2 * 2**dim + dim * (dim - 1))] = length(v)
+
+    return {"compute": compute}
+
+
+@pytest.mark.vulkan_too
+def test_ways_to_corners_and_lengths(dim):
+    """Known while tracing or only by the running kernel, they are the same; and |v| is that of NumPy."""
+    n, v, s = (5, 6, 7)[:dim], (3.0, -4.0, 12.0)[:dim], (72, 9, 1) if dim == 3 else (8, 1)
+    out = ti.ndarray(ti.f32, 2 * 2**dim + dim * (dim - 1) + 1)
+    step_kernels(loop_shape(dim)).compute(out, int_vector(dim)(*n), float_vector(dim)(*v))
+    corners = [sum(step for axis, step in enumerate(s) if corner >> axis & 1) for corner in range(2**dim)]
+    across = [step for axis in range(dim) for other, step in enumerate(s) if other != axis]
+    assert out.to_numpy().tolist() == [*corners, *corners, *across, np.linalg.norm(v)]

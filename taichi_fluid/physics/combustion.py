@@ -20,29 +20,16 @@ RADIATION_AT = 1000.0
 
 
 @argument
-class Gas:
-    """What burning changes, at cell centres: ``fuel``, ``temperature``, ``smoke`` and ``growth``, as ``Flame`` has them."""
+class Combustion:
+    """Gas that burns, at cell centres, and the law it follows: ``part`` of the fuel goes, the rest is as ``Flame.burn`` says.
+
+    ``growth`` is a divergence, 1/s, and so is ``expansion``. What is not ``sooty`` or does not expand leaves that array.
+    """
 
     fuel: object
     temperature: object
     smoke: object
     growth: object
-
-
-@argument
-class Combustion:
-    """How gas burns in a step.
-
-    Attributes:
-        part: Of the fuel that burns.
-        ignition: Temperature from which it does, K above ambient.
-        heat: K for each unit burnt.
-        soot: Smoke for each unit burnt.
-        expansion: Divergence for each unit burnt, 1/s.
-        sooty: Whether there is any soot.
-        expands: Whether the gas expands.
-    """
-
     part: object
     ignition: object
     heat: object
@@ -53,17 +40,17 @@ class Combustion:
 
 
 @ti.func
-def _burn_at(c, I, s, gas, combustion):
+def _burn_at(c, I, s, gas):
     """Burn a part of what a cell has, if it is hot enough; returns how much."""
     burnt = ti.f32(0.0)
-    if gas.temperature[c] >= combustion.ignition:
-        burnt = combustion.part * ti.max(gas.fuel[c], ti.f32(0.0))
+    if gas.temperature[c] >= gas.ignition:
+        burnt = gas.part * ti.max(gas.fuel[c], ti.f32(0.0))
         gas.fuel[c] = gas.fuel[c] - burnt
-        gas.temperature[c] = gas.temperature[c] + combustion.heat * burnt
-        if ti.static(combustion.sooty):
-            gas.smoke[c] = gas.smoke[c] + combustion.soot * burnt
-        if ti.static(combustion.expands):
-            gas.growth[c] = gas.growth[c] + combustion.expansion * burnt
+        gas.temperature[c] = gas.temperature[c] + gas.heat * burnt
+        if ti.static(gas.sooty):
+            gas.smoke[c] = gas.smoke[c] + gas.soot * burnt
+        if ti.static(gas.expands):
+            gas.growth[c] = gas.growth[c] + gas.expansion * burnt
     return burnt
 
 
@@ -100,9 +87,8 @@ def flame_kernels(loops, sooty, expands):
         fuel: Array, temperature: Array, smoke: Array, growth: Array, n: IntVector, part: ti.f32, ignition: ti.f32,
         heat: ti.f32, soot: ti.f32, expansion: ti.f32, partials: Array, burnt: Array,
     ):  # fmt: skip
-        gas = Gas(fuel, temperature, smoke, growth)
-        combustion = Combustion(part, ignition, heat, soot, expansion, sooty, expands)
-        reduce_cells(n, partials, ti.f32(0.0), add, _burn_at, (gas, combustion))
+        gas = Combustion(fuel, temperature, smoke, growth, part, ignition, heat, soot, expansion, sooty, expands)
+        reduce_cells(n, partials, ti.f32(0.0), add, _burn_at, (gas,))
         ti.loop_config(serialize=True)
         for _ in range(1):
             burnt[0] = burnt[0] + reduced(partials, ti.f32(0.0), add)

@@ -42,13 +42,9 @@ def _hold_at(distance: Array, c, neighbour, s, component):
 
 @argument
 class Unknowns:
-    """Which values of one quantity are solved for.
+    """Which values of a velocity ``component``, or of a ``SCALAR``, are solved for: those above 0 in ``mask``.
 
-    Attributes:
-        mask: Above 0 for those that are.
-        component: Velocity component, or ``SCALAR``.
-        first: Position of the first of them.
-        wrap: Per axis, 1 where it is periodic.
+    The position of the first of them is ``first``; ``wrap`` is 1 along periodic axes.
     """
 
     mask: object

@@ -15,16 +15,9 @@ MOTTLE_SPEED = 6.0
 
 @argument
 class Region:
-    """What a source covers.
+    """What a source covers: a shape at ``a`` and ``b``, whose ``distance`` is one of ``operators.shapes.SHAPES``.
 
-    Attributes:
-        distance: One of ``operators.shapes.SHAPES``.
-        origin: Lower corner of the box, m.
-        dx: Edge of a cell, m.
-        period: Per axis, after how many metres the region is there again; 0 where it is not.
-        a: First point of the shape, m.
-        b: Second point of the shape, m.
-        radius: Of the shape, m.
+    Along an axis with a ``period``, m, it is there again after that; 0 says that it is not.
     """
 
     distance: object

@@ -17,14 +17,10 @@ from .simulation import Simulation
 
 @argument
 class Places:
-    """Where the values of a grid lie in the index space of another.
+    """Where values lie in the index space of another grid, the source, whose cells are ``1 / ratio`` as large.
 
-    Attributes:
-        ratio: Edge of a cell over that of the other grid.
-        origin: Lower end of the box in the index space of the values.
-        source_origin: In that of the other grid.
-        upper: Upper end of the box in that of the other grid.
-        taps: Samples along each axis, spread evenly over a cell or face.
+    The lower end of the box is ``origin`` here and ``source_origin`` there, its upper end ``upper`` there; ``taps`` samples
+    along each axis are spread evenly over a cell or face.
     """
 
     ratio: object

@@ -13,19 +13,10 @@ _TOUCH = 1e-4
 
 @argument
 class PlacedShape:
-    """A shape turned and moved to where it is.
+    """A shape turned by the matrix ``rotation`` and moved to ``pivot``, to which everything of it is relative, in metres.
 
-    Attributes:
-        shape: Its distance, a ``ti.func``: ``shape(x, a, b, radius)`` if it is named, ``shape(x)`` if it is one's own.
-        kind: ``"named"``, ``"sampled"`` or ``"own"``.
-        pivot: Where the point is that ``x`` counts from, m.
-        rotation: Matrix that turns the shape from where it was at time 0.
-        a: First point of a named shape, or the first point of a lattice, m.
-        b: Second point of a named shape, m.
-        radius: Of a named shape, m.
-        table: Values of a lattice, m.
-        size: Points of the lattice along each axis.
-        inv_spacing: Points per metre.
+    A ``"named"`` one is ``shape(x, a, b, radius)``, one's ``"own"`` is ``shape(x)``; a ``"sampled"`` one is a ``table`` of
+    ``size`` points, the first of which lies at ``a``, ``inv_spacing`` of them in a metre.
     """
 
     shape: object
