@@ -6,11 +6,11 @@ one, so that even an exact solution leaves some: what lies between cells and the
 apart.
 """
 
-from .._ti import argument, ti
+from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
-from ..kernels import Array, Operator, cells_of, components, int_vector, kernel_family, write_strip
+from ..kernels import Array, Operator, cells_of, int_vector, kernel_family, write_strip
 from ..limits import require_positive
 from ..operators.differences import gradient_at
 from .residual import SolveResult
@@ -70,21 +70,26 @@ class _Projected:
 
 
 @ti.func
-def _projected_velocity_at(c, I, s, projected):
+def _projected_velocity_at(c, I, s, projected, axis: ti.template()):
     """Changed at each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
     u, p, inv_diag = ti.static(projected.u, projected.p, projected.system.inv_diag)
-    n, held = projected.system.n, projected.held
-    v = ti.cast(n, ti.f32)
-    for axis in ti.static(range(n.n)):
-        face = c + axis * cells_of(s, n)
-        above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
-        below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
-        inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
-        if ti.static(projected.system.cut):
-            inside = inside and projected.system.open[face] != 0
-        changed = u[face] - projected.scale * (p[c] - p[c - s[axis]])
-        v[axis] = ti.select(above and below and inside, changed, u[face])
-    return v
+    n, held, face = projected.system.n, projected.held, c + axis * cells_of(s, projected.system.n)
+    above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
+    below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
+    inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
+    if ti.static(projected.system.cut):
+        inside = inside and projected.system.open[face] != 0
+    changed = u[face] - projected.scale * (p[c] - p[c - s[axis]])
+    return ti.select(above and below and inside, changed, u[face])
+
+
+@ti.func
+def _project_strip(c, I, m, s, given, width: ti.template()):
+    """One component after the other: of all at once a compiler makes no vectors."""
+    projected, n = loaded(given), given.system.n
+    for axis in ti.static(range(s.n)):
+        operator = Operator(_projected_velocity_at, (projected, axis))
+        write_strip(c, I, m, s, n, ((given.u, axis),), width, operator)
 
 
 @ti.func
@@ -126,8 +131,7 @@ def gradient_kernels(loops, cut):
         scale: ti.f32,
     ):  # fmt: skip
         projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale)
-        operator = Operator(_projected_velocity_at, (projected,))
-        each_run_to(end, n, width, write_strip, (n, components((velocity, loops.dim)), width, operator))
+        each_run_to(end, n, width, _project_strip, (projected, width))
 
     @ti.kernel
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
