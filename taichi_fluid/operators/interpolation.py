@@ -24,25 +24,6 @@ def strides_across(s, axis):
 
 
 @ti.func
-def lower_corner_at(q, n):
-    """Flat index of the lowest of the 2^dim cells around ``q``, and where ``q`` lies between them (0 to 1)."""
-    I = ti.min(ti.cast(q, ti.i32), n)
-    return flat(I, strides_of(n)), q - ti.cast(I, ti.f32)
-
-
-@ti.func
-def corners_at(a: Array, offset, q, n):
-    """The 2^dim values around ``q``, first axis in the lowest bit, and where ``q`` lies between them (0 to 1)."""
-    s = strides_of(n)
-    base, fraction = lower_corner_at(q, n)
-    values = ti.Vector([ti.f32(0.0)] * 2**q.n)
-    first = address(offset + base, ARRAY_BITS)
-    for corner in ti.static(range(2**q.n)):
-        values[corner] = a[first + step_to_corner(corner, s)]
-    return values, fraction
-
-
-@ti.func
 def blend(values, fraction):
     """Multilinear blend of 2^dim corner values; a constant comes out as the same constant, bit for bit."""
     v = values
@@ -76,23 +57,22 @@ def place_of(q, n):
 
 
 @traced
-def sample_at(a, offset, place, step=1):
-    """Linear interpolation of ``a[offset + step · …]`` at a place; a constant comes out as the same, bit for bit."""
+def sample_at(a, offset, place):
+    """Linear interpolation of ``a[offset + …]`` at a place; a constant comes out as the same, bit for bit."""
 
     def blended(cell, axis):
         if axis == place.s.n:
             return subscript(a, cell)
         low = local(blended(cell, axis + 1))
-        high = blended(cell + step * subscript(place.s, axis), axis + 1)
-        return low + subscript(place.fraction, axis) * (high - low)
+        return low + subscript(place.fraction, axis) * (blended(cell + subscript(place.s, axis), axis + 1) - low)
 
-    return blended(local(address(offset + step * place.first, ARRAY_BITS)), 0)
+    return local(blended(local(address(offset + place.first, ARRAY_BITS)), 0))
 
 
 @traced
 def sample(a, offset, q, n):
     """Linear interpolation of ``a[offset + …]`` at ``q``."""
-    return local(sample_at(a, offset, place_of(q, n)))
+    return sample_at(a, offset, place_of(q, n))
 
 
 @ti.func
