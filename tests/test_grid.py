@@ -210,15 +210,17 @@ def doors(dim):
 
 
 DOORS = (
-    "advection", "boundary", "combustion", "diagnostics", "diffusion", "forces", "grid", "pressure.projection",
-    "pressure.solver", "render.arrows", "render.optics", "render.ranges", "render.sheets", "render.slices",
-    "render.tracers", "render.volume", "solids", "sources",
+    "boundaries.solids.solids", "boundaries.walls", "grid", "physics.advection.advection", "physics.combustion",
+    "physics.diffusion", "physics.forces", "physics.sources", "pressure.projection", "pressure.solver",
+    "render.arrows", "render.optics", "render.ranges", "render.sheets", "render.slices", "render.tracers",
+    "render.volume", "simulation.diagnostics",
 )  # fmt: skip
 """Modules whose public functions are doors: what they take without saying of what type is an array."""
 
 NO_DOORS = {
     "Grid.require.arrays", "Smoothed.update.key", "Tracers.draw.table", "add_confinement.scratch", "given.arrays",
     "render_sheets.background", "render_slab.background", "render_slice.table", "render_volume.background",
+    "require_limits.max_iterations", "require_limits.tolerance", "require_pair.out", "require_pair.rhs",
 }  # fmt: skip
 """What is no array over the grid, or is tried by itself."""
 
