@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import linecache
 import os
 import sys
 import textwrap
@@ -125,6 +126,14 @@ def _remember_sources() -> None:
         return places[key]
 
     ASTTransformerContext.get_pos_info = get_pos_info
+    kernel_impl._inside_class = _inside_class
+
+
+def _inside_class(level_of_class_stackframe: int) -> bool:
+    """Whether a function is marked in the body of a class: as Taichi, which looks through all modules for one line."""
+    frame = sys._getframe(level_of_class_stackframe)
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
+    return any(pattern.match(line) for pattern in kernel_impl._KERNEL_CLASS_STACKFRAME_STMT_RES)
 
 
 if REMEMBERS:

@@ -137,3 +137,41 @@ def test_arrays_and_numbers_that_belong_together_go_as_one_argument(recwarn):
     np.testing.assert_array_equal(plain.to_numpy(), [10.5, 21, 31.5])
     np.testing.assert_array_equal(doubled.to_numpy(), [21, 42, 63])
     assert not [warning for warning in recwarn if "taichi" in str(warning.message).lower()]
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_a_method_is_told_from_a_function(tmp_path):
+    """In a class, in a class in a function, and beside one: as Taichi tells them by its own, slower way."""
+    source = """
+from taichi_fluid._ti import ti
+
+@ti.func
+def alone(x):
+    return x
+
+class Plain:
+    @ti.func
+    def method(self, x):
+        return x
+
+def make():
+    @ti.data_oriented
+    class Inner:
+        @ti.kernel
+        def kernel(self):
+            pass
+
+    @ti.func
+    def inner(x):
+        return x
+
+    return Inner, inner
+"""
+    path = tmp_path / "marked.py"
+    path.write_text(source, encoding="utf-8")
+    namespace = {"__name__": "marked"}
+    exec(compile(source, str(path), "exec"), namespace)
+    inner_class, inner = namespace["make"]()
+    assert not namespace["alone"].func.classfunc and not inner.func.classfunc
+    assert namespace["Plain"].method.func.classfunc
+    assert inner_class.kernel._is_classkernel
