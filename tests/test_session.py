@@ -21,6 +21,7 @@ from taichi_fluid.simulation import Simulation, Stage
 from taichi_fluid.simulation.comparison import Comparison, left_in
 from taichi_fluid.viewer import session as session_module
 from taichi_fluid.viewer.session import COARSEST, LONGEST_DEBT, SHORTEST_STEP, Session
+from taichi_fluid.viewer.strokes import LONGEST_ADDING
 
 FRAME = 1 / 60
 AMPLE = 20.0
@@ -502,7 +503,7 @@ def test_a_hand_that_rests_adds_smoke_and_no_velocity(opened):
 
 def test_a_window_that_hung_makes_up_for_nothing(opened):
     place, masses = np.array([0.5, 0.6]), []
-    for seconds in (session_module.LONGEST_ADDING, 30.0):
+    for seconds in (LONGEST_ADDING, 30.0):
         session = opened(flow(2, **{"live.add": True, "sources.0.begin": 1e5}))
         session.pause()
         session.stroke(place, place, seconds)
@@ -623,11 +624,11 @@ def test_no_room_on_the_device_stops_the_flow_and_not_the_program(opened, monkey
 
     with monkeypatch.context() as patch:
         if place == "set":
-            patch.setattr("taichi_fluid.simulation.simulation.Projection", refuse)
+            patch.setattr("taichi_fluid.simulation.engine.Projection", refuse)
             assert not session.set({"solver.pressure": "cg"})
             assert session.scene.solver.pressure == "auto", "the old solver goes on, and the scene says so"
         elif place == "reset":
-            patch.setattr("taichi_fluid.simulation.simulation.Projection", refuse)
+            patch.setattr("taichi_fluid.simulation.engine.Projection", refuse)
             session.reset()
         elif place == "draw":
             patch.setattr(session.renderer, "prepare", refuse)

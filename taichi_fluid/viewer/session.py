@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,18 +25,13 @@ from ..scene.memory import require_memory
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, flow_of, own_of
 from .health import Health, Pulse
-from .pointer import drag_velocity
+from .strokes import Stroke, paint
 from .written import claimed_name, drop_empty, reason, write_scene
 
 LONGEST_DEBT = 1 / 15
 """Seconds by which the flow may lag behind the clock before it gives up on them."""
 SHORTEST_STEP = 1 / 120
 """Seconds of the clock that a step is worth waiting for."""
-FASTEST_DRAG = 1.0
-"""Longest edges of the box that a drag may push the fluid through in a second: more only splashes against the walls."""
-ADDS_A_SECOND, LONGEST_ADDING = 60.0, 0.25
-"""How often a second a drag that adds does so, as a tutorial does in each frame, but by the clock; and the seconds of a
-stroke that count at most: a window that hung makes up for nothing."""
 COARSEST = 16
 """Cells along the longest edge below which a scene is no longer itself."""
 SLOW_STEP = 2.0
@@ -45,16 +40,7 @@ MESSAGE_SECONDS = 12.0
 """How long a message stays that is not about a flow that has stopped."""
 FINER = 1.25
 
-
 Action = Callable[[], Any]
-
-
-class Stroke(NamedTuple):
-    """What the pointer did since the last one: from where to where, in metres, and in how many seconds."""
-
-    start: np.ndarray
-    end: np.ndarray
-    seconds: float
 
 
 class Session:
@@ -87,20 +73,18 @@ class Session:
     ):  # fmt: skip
         self.folder = Path(folder).resolve()
         self._build, self._size = build, size or (scene.output.width, scene.output.height)
-        self.paused, self.written = False, []
+        self.paused, self.written, self._warned_of = False, [], 0
         self._message, self.alarm, self._said_at = "", False, 0.0
-        self._warned_of = 0
         self._detail, self._full = 1.0, Image(*self._size)
-        self.pictures, self.draw_seconds = 0, 0.0
-        self.compiles_first, self.beside, self._drawing = False, False, False
+        self.pictures, self.draw_seconds, self._drawing = 0, 0.0, False
+        self.compiles_first = self.beside = False
         self.video: LiveVideo | None = None
         flow = flow_of(scene, build)
         self._start(flow, pictures_of(flow, *self._drawn_size))
         self._camera = scene.camera
 
     def _start(self, flow: Simulation | Comparison, renderer: Pictures) -> None:
-        self.flow, self.renderer = flow, renderer
-        self.shown = self.renderer.image
+        self.flow, self.renderer, self.shown = flow, renderer, renderer.image
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
@@ -228,22 +212,9 @@ class Session:
     def _flush(self) -> bool:
         """Paint the strokes that wait, between two steps."""
         strokes, self._strokes = self._strokes, []
-        live = self.scene.live
-        longest = max(self.scene.domain.size)
         for stroke in strokes:
-            times = ADDS_A_SECOND * min(stroke.seconds, LONGEST_ADDING) if live.add else 1.0
-            velocity = None
-            if live.push > 0 and (stroke.start != stroke.end).any():
-                velocity = drag_velocity(stroke.start, stroke.end, stroke.seconds, live.push, FASTEST_DRAG * longest)
-                velocity = [times * component for component in velocity]
-            paint = times * live.paint
-            self.flow.paint(
-                stroke.start, stroke.end, live.radius * longest, velocity, smoke=paint or None,
-                dye=[paint * channel for channel in live.colour] if paint else None,
-                temperature=times * live.heat or None,  # a stroke without heat leaves cold gas cold
-                fuel=times * live.fuel or None, add=live.add,
-            )  # fmt: skip
-        self._stale |= bool(strokes)
+            paint(self.flow, stroke)
+            self._stale = True
         return bool(strokes)
 
     def stroke(self, start: ArrayLike, end: ArrayLike, seconds: float) -> None:
@@ -367,8 +338,8 @@ class Session:
             self.beside = False
         self._abandon()
         ti.sync()
-        self.message = ""
         self._start(flow, renderer)
+        self.message = ""
         if before is None:
             self._camera = scene.camera
         # Before its first step, which may have to wait for kernels: the last scene's picture is not this one's.
@@ -500,7 +471,7 @@ class Session:
         self._abandon()
 
     def _write(self, suffix: str, write: Callable[[Path], None]) -> None:
-        path, problem = None, None
+        path = problem = None
         try:
             path = claimed_name(self.folder, self.scene.name, suffix)
             write(path)
