@@ -157,7 +157,7 @@ def test_vulkan_and_cpu_agree_after_one_step(vulkan, step_of, dim):
     assert max(differences.values()) <= 5e-6, differences
 
 
-@pytest.mark.parametrize("option", ["default_fp=f64", "default_ip=i64", "debug=True", "advanced_optimization=True"])
+@pytest.mark.parametrize("option", ["default_fp=f64", "default_ip=i64", "debug=True", "cfg_optimization=True"])
 def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, option):
     """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index.
 
@@ -175,18 +175,18 @@ from taichi_fluid._ti import impl, ti
 from taichi_fluid.simulation import Simulation
 for begin in (
     lambda: backend.start("cpu"),
-    lambda: backend.start("cpu", advanced_optimization=True),
+    lambda: backend.start("cpu", cfg_optimization=True),
     lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR),
 ):
     begin()
     Simulation(scene((5, 4)))
-    print(impl.current_cfg().advanced_optimization)
+    print(impl.current_cfg().cfg_optimization)
 """
 
 
 def test_our_own_start_takes_the_recommended_options_and_a_guests_is_left_alone():
     """Whoever asks for another value gets it, and whoever has called ``ti.init`` keeps Taichi's own."""
-    assert backend.recommended_options() == {"advanced_optimization": False}
+    assert backend.recommended_options() == {"cfg_optimization": False}
     assert all(backend.recommended_options(arch) == {} for arch in ARCHS if arch != "cpu"), "nobody has measured there"
     done = run("-c", OPTIONS)
     assert (done.returncode, printed(done)) == (0, ["False", "True", "True"]), done.stderr

@@ -432,6 +432,8 @@ def test_with_many_threads_too():
         "pytest",
         "-q",
         "-n0",
+        "-m",
+        "",
         "-p",
         "no:cacheprovider",
         __file__,
