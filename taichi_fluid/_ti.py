@@ -175,9 +175,9 @@ def loaded(bundle):
 
     A kernel's own arguments are loaded again after every store; where that is in an inner loop it costs 7 to 8 %.
     """
-    return dataclasses.replace(bundle, **{
-        field.name: _loaded(getattr(bundle, field.name)) for field in dataclasses.fields(bundle)
-    })  # fmt: skip
+    return dataclasses.replace(
+        bundle, **{field.name: _loaded(getattr(bundle, field.name)) for field in dataclasses.fields(bundle)}
+    )
 
 
 def _loaded(value):

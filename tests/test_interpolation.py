@@ -12,13 +12,13 @@ from taichi_fluid.kernels import (
     Array,
     Operator,
     Strip,
-    cell_of_run,
+    cell_of_strip,
     cells_of,
     float_vector,
     int_vector,
     kernel_family,
     loop_shape,
-    put_run,
+    put_line,
     strides_of,
 )
 from taichi_fluid.operators.interpolation import (
@@ -63,7 +63,7 @@ def _face_velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
 
 @ti.func
 def _point_in_strip(k, c, points: ti.template(), n):
-    return inside_box(_point(points, cell_of_run(c, k), n), n)
+    return inside_box(_point(points, cell_of_strip(c, k), n), n)
 
 
 @ti.func
@@ -74,20 +74,20 @@ def _sample_of_strip(
     found = strip.matrix(lines)
     sample_strip(strip, a, Operator(_point_in_strip, (c, points, n)), found, n)
     for line in ti.static(range(lines)):
-        strip.each(put_run, (out, c + line * cells_of(s, n), found, line))
+        strip.each(put_line, (out, c + line * cells_of(s, n), found, line))
 
 
 @kernel_family
 def sampling_kernels(loops):
-    IntVector, each_cell, each_run, width = loops.IntVector, loops.each_cell, loops.each_run, loops.width
+    IntVector, each_cell, each_strip, width = loops.IntVector, loops.each_cell, loops.each_strip, loops.width
 
     @ti.kernel
     def sample_strips(a: Array, points: Array, out: Array, n: IntVector):
-        each_run(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 1, width))
+        each_strip(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 1, width))
 
     @ti.kernel
     def sample_strips_with_limits(a: Array, points: Array, out: Array, n: IntVector):
-        each_run(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 3, width))
+        each_strip(n, width, _sample_of_strip, (Component(a, 0), points, out, n, 3, width))
 
     @ti.kernel
     def sample_points(a: Array, points: Array, out: Array, n: IntVector):

@@ -16,14 +16,14 @@ from taichi_fluid.kernels import (
     EVERY,
     PARTIALS,
     RED,
-    RUNS,
+    STRIPS,
     Array,
     GraphRecorder,
     LoopShape,
     add,
     kernel_family,
     largest,
-    write_run,
+    write_plain_strip,
 )  # fmt: skip
 from taichi_fluid.physics.forces import force_kernels
 
@@ -118,11 +118,11 @@ def _take_neighbours(c, I, s, a: ti.template(), more):
 
 @kernel_family
 def pipeline_kernels(loops):
-    IntVector, in_turn, total_of, width = loops.IntVector, loops.in_turn, loops.total_of, loops.long
+    IntVector, wavefront, total_of, width = loops.IntVector, loops.wavefront, loops.total_of, loops.long
 
     @ti.kernel
     def relax_thrice(a: Array, n: IntVector, partials: Array, out: Array):
-        in_turn(
+        wavefront(
             n,
             ((RED, _take_neighbours, (a, 1.0)), (BLACK, _take_neighbours, (a, 2.0)), (RED, _take_neighbours, (a, 3.0))),
             (partials, _value, (a,)),
@@ -132,11 +132,11 @@ def pipeline_kernels(loops):
 
     @ti.kernel
     def scale_and_gather(a: Array, b: Array, gathered: Array, n: IntVector, partials: Array, out: Array):
-        in_turn(
+        wavefront(
             n,
             (
                 (EVERY, _write_scaled, (a, b, 2.0)),
-                (RUNS, write_run, (gathered, width, _neighbours_at, (b,))),
+                (STRIPS, write_plain_strip, (gathered, width, _neighbours_at, (b,))),
             ),
             (partials, _value, (gathered,)),
         )

@@ -14,7 +14,7 @@ from rich.text import Text
 from taichi_fluid.io.files import OutputError, require_writable, write_json
 
 from .registry import OURS, PEERS, REQUIREMENTS, missing
-from .turns import Problem, Worker, in_turn
+from .turns import Problem, Worker, wavefront
 
 RESOLUTIONS = {2: 256, 3: 64}
 TOLERANCES = {2: 1e-4, 3: 1e-3}
@@ -73,7 +73,7 @@ def compare(name: str, n: int, dim: int, rounds: int, seconds: float, options: d
             row["their_warm_steps"] = theirs.warm_up()
             with Worker(ours=entry.beside, n=n, dim=dim, options=options) as ours:
                 row["our_warm_steps"] = ours.warm_up()
-                return {**row, **in_turn(ours, theirs, rounds, seconds)}
+                return {**row, **wavefront(ours, theirs, rounds, seconds)}
     except Problem as problem:
         return {**row, "problem": str(problem)}
 

@@ -125,7 +125,7 @@ def summary(turns: list[dict[str, Any]], quality: dict[str, Any]) -> dict[str, A
     }
 
 
-def in_turn(ours: Worker, theirs: Worker, rounds: int, seconds: float) -> dict[str, Any]:
+def wavefront(ours: Worker, theirs: Worker, rounds: int, seconds: float) -> dict[str, Any]:
     """Let both, warmed up, step in turn.
 
     Args:

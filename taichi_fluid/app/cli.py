@@ -64,9 +64,7 @@ def _in_columns(rows: Sequence[tuple[str, str]], width: int | None) -> str:
     Without a width each has one line, however long.
     """
     column = 2 + max(len(name) for name, _ in rows)
-    wrapped = [
-        (name, textwrap.wrap(text, max(width - column, 20)) if width else [text]) for name, text in rows
-    ]  # fmt: skip
+    wrapped = [(name, textwrap.wrap(text, max(width - column, 20)) if width else [text]) for name, text in rows]
     lines = [f"{name if i == 0 else '':{column}}{line}" for name, part in wrapped for i, line in enumerate(part)]
     return "\n".join(lines)
 

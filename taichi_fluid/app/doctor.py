@@ -104,9 +104,12 @@ def examine(arch: str) -> dict[str, Any]:
         try:
             child = subprocess.run(
                 [sys.executable, "-m", "taichi_fluid.app.doctor", arch],
-                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=SECONDS,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=SECONDS,
                 env=probe_environment(),
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             return {**finding, "note": f"did not answer within {SECONDS} s"}
         log.seek(0)

@@ -225,7 +225,7 @@ def _measure(bench: Any, runs: Sequence[Any], wanted: Wanted) -> None:
                 lambda run, part: progress.update(
                     task, description=run.label, completed=len(bench.rows) - before + part
                 )
-            )  # fmt: skip
+            )
     except (KeyboardInterrupt, Terminated) as broken:
         ended = broken
     except OSError as error:

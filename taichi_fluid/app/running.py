@@ -55,9 +55,15 @@ def common(command: Callable) -> Callable:
 
 
 def run_scene(
-    load: Callable[[], Scene], arch: str, resolution: int | None, frames: int | None, headless: bool,
-    out: Path | None, settings: Sequence[str], json_path: Path | None,
-) -> None:  # fmt: skip
+    load: Callable[[], Scene],
+    arch: str,
+    resolution: int | None,
+    frames: int | None,
+    headless: bool,
+    out: Path | None,
+    settings: Sequence[str],
+    json_path: Path | None,
+) -> None:
     recording = not (frames is None and out is None and json_path is None)
     try:
         scene = load()

@@ -124,10 +124,13 @@ def _stage_cells(stage: Row | None, first: Row | None, ratio: bool) -> list[str]
     low, high = stage["quartiles_ms"]
     share = stage.get("share_of_copy")
     cells = [
-        _number(stage["median_ms"]), f"{_number(low)}–{_number(high)}", _number(stage["processor_ms"]),
+        _number(stage["median_ms"]),
+        f"{_number(low)}–{_number(high)}",
+        _number(stage["processor_ms"]),
         _number(1e-6 * stage["cells_per_s"]),
-        _number(stage.get("gb_per_s")), "-" if share is None else f"{share:.1%}",
-    ]  # fmt: skip
+        _number(stage.get("gb_per_s")),
+        "-" if share is None else f"{share:.1%}",
+    ]
     if ratio:
         cells.append("-" if first is None else _number(stage["median_ms"] / first["median_ms"]))
     return cells

@@ -126,9 +126,14 @@ def in_a_process(
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         command = [sys.executable, "-m", f"taichi_fluid.bench.{module}", json.dumps({**job, "began": time.time()})]
         started = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=environ, encoding="utf-8",
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environ,
+            encoding="utf-8",
             errors="replace",
-        )  # fmt: skip
+        )
         said: dict[str, Any] = {}
         with _ended(started) as process:
             assert process.stdout is not None

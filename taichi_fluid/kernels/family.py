@@ -31,8 +31,8 @@ def kernel_family(define):
     @functools.cache
     def family(shape: LoopShape, *extra) -> SimpleNamespace:
         made = define(loops(shape), *extra)
-        return SimpleNamespace(**{
-            name: Launcher(value) if hasattr(value, "_primal") else value for name, value in made.items()
-        })  # fmt: skip
+        return SimpleNamespace(
+            **{name: Launcher(value) if hasattr(value, "_primal") else value for name, value in made.items()}
+        )
 
     return functools.update_wrapper(family, define)

@@ -91,7 +91,7 @@ def flat(I, s):
 
 
 @traced
-def at_most(x, bound):
+def fast_min(x, bound):
     """``x``, or ``bound`` where it is larger or NaN, in one instruction on a CPU, where ``ti.min`` takes four."""
     if not _on_cpu():
         return ti.min(x, bound)
@@ -100,7 +100,7 @@ def at_most(x, bound):
 
 
 @traced
-def at_least(x, bound):
+def fast_max(x, bound):
     """``x``, or ``bound`` where it is smaller or NaN."""
     if not _on_cpu():
         return ti.max(x, bound)

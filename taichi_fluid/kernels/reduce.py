@@ -10,7 +10,7 @@ ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
 CELL_FOLDS = 128
 PARTIALS = CELL_PARTIALS + CELL_FOLDS
-"""Length of the buffer that a reduction needs for its partial results; ``in_turn`` needs one for each plane."""
+"""Length of the buffer that a reduction needs for its partial results; ``wavefront`` needs one for each plane."""
 
 
 @argument
@@ -109,9 +109,15 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def reduce_to(
-        out: ti.template(), place, n, partials: ti.template(), start, combine: ti.template(), body: ti.template(),
+        out: ti.template(),
+        place,
+        n,
+        partials: ti.template(),
+        start,
+        combine: ti.template(),
+        body: ti.template(),
         args: ti.template(),
-    ):  # fmt: skip
+    ):
         """``reduce_cells``, and the one number that it makes in a place of ``out``."""
         reduce(n, partials, Reduction(start, combine, body, args))
         # Not marked serial a loop of one iteration would wake a thread.

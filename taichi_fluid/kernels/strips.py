@@ -12,7 +12,7 @@ from .._ti import Expr, argument, subscript, ti, traced
 from .layout import ARRAY_BITS, address, cells_of
 from .loops import LoopShape, Operator
 
-RUN, LONG_RUN = 16, 32
+STRIP, LONG_STRIP = 16, 32
 """Cells of a strip, and of a long one.
 
 The long ones are for little that stands between two steps: every value of it costs compiling, and a loop over a local
@@ -29,7 +29,7 @@ class Lane(Expr):
     _data_oriented = True  # Taichi hands it on as it is
 
     def __init__(self, first, k, common=None):
-        super().__init__(cell_of_run(first if common is None else common, k).ptr)
+        super().__init__(cell_of_strip(first if common is None else common, k).ptr)
         self._first, self._k = first, k
 
     def __add__(self, other):
@@ -44,9 +44,9 @@ class Lane(Expr):
 
 
 @traced
-def cell_of_run(c, k):
+def cell_of_strip(c, k):
     """Cell ``k`` of the strip that begins at ``c``: a sum that a compiler sees not to overflow, and so to be one way on."""
-    return c + address(k, LONG_RUN.bit_length() + 2)
+    return c + address(k, LONG_STRIP.bit_length() + 2)
 
 
 @traced
@@ -56,7 +56,7 @@ def lane(c, k):
 
 
 @traced
-def position_in_run(I, k, axis):
+def position_in_strip(I, k, axis):
     """Integer position along ``axis`` of cell ``k`` of the strip that begins at ``I``."""
     return subscript(I, axis) + k if axis == I.n - 1 else subscript(I, axis)
 
@@ -64,17 +64,11 @@ def position_in_run(I, k, axis):
 @traced
 def position_of(I, k):
     """Integer position of cell ``k`` of the strip that begins at ``I``."""
-    return ti.Vector([position_in_run(I, k, axis) for axis in range(I.n)])
-
-
-@traced
-def beside(c, distance, k):
-    """What lies ``distance`` from cell ``k`` of the strip that begins at ``c``, or, with a ``k`` of 0, from a cell ``c``."""
-    return cell_of_run(address(c + distance, ARRAY_BITS), k)
+    return ti.Vector([position_in_strip(I, k, axis) for axis in range(I.n)])
 
 
 @ti.func
-def along_run(m, width: ti.template(), phase: ti.template(), args: ti.template()):
+def along_strip(m, width: ti.template(), phase: ti.template(), args: ti.template()):
     """``phase(k, *args)`` for the cells ``k`` of a strip of ``m``, at most ``width``, which for one cell is no loop."""
     if ti.static(width == 1):
         # A number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
@@ -96,7 +90,7 @@ class Strip:
     @ti.func
     def each(self, phase: ti.template(), args: ti.template()):
         """``phase(k, *args)`` for each cell: one step of what is done with all of them, which can be made vectors of."""
-        along_run(self.m, self.width, phase, args)
+        along_strip(self.m, self.width, phase, args)
 
     @ti.func
     def matrix(self, lines: ti.template()):
@@ -131,9 +125,9 @@ def set_column(a: ti.template(), k, v):
 
 
 @ti.func
-def put_run(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
+def put_line(k, a: ti.template(), c, values: ti.template(), line: ti.template()):
     """Write the value that cell ``k`` of a strip, which begins at ``c``, has in a line of ``values``."""
-    a[cell_of_run(c, k)] = values[ti.i32(line), k]
+    a[cell_of_strip(c, k)] = values[ti.i32(line), k]
 
 
 @ti.func
@@ -143,15 +137,15 @@ def _evaluate(k, c, I, s, values: ti.template(), operator):
 
 @ti.func
 def _evaluate_plainly(k, c, I, s, values: ti.template(), operator):
-    values[ti.i32(0), k] = operator.body(cell_of_run(c, k), position_of(I, k), s, *operator.args)
+    values[ti.i32(0), k] = operator.body(cell_of_strip(c, k), position_of(I, k), s, *operator.args)
 
 
 @ti.func
-def write_run(c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()):
+def write_plain_strip(c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()):
     """``write_cells`` for one strip, which has at most ``width`` cells."""
     values = ti.Matrix.zero(ti.f32, 1, width)
-    along_run(m, width, _evaluate_plainly, (c, I, s, values, Operator(value, args)))
-    along_run(m, width, put_run, (out, c, values, 0))
+    along_strip(m, width, _evaluate_plainly, (c, I, s, values, Operator(value, args)))
+    along_strip(m, width, put_line, (out, c, values, 0))
 
 
 @traced
@@ -177,15 +171,15 @@ def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operato
         operator: ``body(c, I, s, *args)`` returns one number, or a vector.
     """
     values = ti.Matrix.zero(ti.f32, ti.static(len(out)), width)
-    along_run(m, width, _evaluate, (c, I, s, values, operator))
+    along_strip(m, width, _evaluate, (c, I, s, values, operator))
     for line in ti.static(range(len(out))):
-        along_run(m, width, put_run, (out[line][0], c + out[line][1] * cells_of(s, n), values, line))
+        along_strip(m, width, put_line, (out[line][0], c + out[line][1] * cells_of(s, n), values, line))
 
 
 def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
-    """``each_run``, ``each_run_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
+    """``each_strip``, ``each_strip_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
     last, rows, each_cell_in = shape.dim - 1, shape.rows, cells.each_cell_in
-    width, long = (RUN, LONG_RUN) if rows else (1, 1)
+    width, long = (STRIP, LONG_STRIP) if rows else (1, 1)
 
     @ti.func
     def strips_from(c, I, s, length, width: ti.template(), operator):
@@ -201,32 +195,37 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             operator.body(c, I, 1, s, *operator.args)
 
     @ti.func
-    def each_run_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
-        """``each_run`` of the box of integer positions from 1 to below ``end``."""
+    def each_strip_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """``each_strip`` of the box of integer positions from 1 to below ``end``."""
         begins = end
         if ti.static(rows):
             begins[last] = ti.i32(2)
         each_cell_in(n * 0 + 1, begins, n, strips_from, (end[last] - 1, width, Operator(body, args)))
 
     @ti.func
-    def each_run(n, width: ti.template(), body: ti.template(), args: ti.template()):
+    def each_strip(n, width: ti.template(), body: ti.template(), args: ti.template()):
         """Strips of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on.
 
         ``width`` is that of these loops, or their ``long`` one.
         """
-        each_run_to(n + 1, n, width, body, args)
+        each_strip_to(n + 1, n, width, body, args)
 
     @ti.func
     def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
         """``out[c] = value(c, I, s, *args)`` for every cell; of ``out`` itself ``value`` may read the cell alone."""
-        each_run(n, long, write_run, (out, long, value, args))
+        each_strip(n, long, write_plain_strip, (out, long, value, args))
 
     @ti.func
     def write_strips(n, out: ti.template(), value: ti.template(), args: ti.template()):
         """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, component)`` for each number."""
-        each_run(n, width, write_strip, (n, out, width, Operator(value, args)))
+        each_strip(n, width, write_strip, (n, out, width, Operator(value, args)))
 
     return SimpleNamespace(
-        width=width, long=long, strips_from=strips_from, each_run=each_run, each_run_to=each_run_to,
-        write_cells=write_cells, write_strips=write_strips,
-    )  # fmt: skip
+        width=width,
+        long=long,
+        strips_from=strips_from,
+        each_strip=each_strip,
+        each_strip_to=each_strip_to,
+        write_cells=write_cells,
+        write_strips=write_strips,
+    )

@@ -11,8 +11,8 @@ from .layout import flat, strides_of
 from .loops import BLOCK, MOST_TASKS, LoopShape, Operator, part
 from .reduce import Reduction, add
 
-RED, BLACK, EVERY, RUNS, LONG_RUNS = range(5)
-"""What a pass of ``in_turn`` goes over: the cells of one colour, all, or strips of them, of ``width`` or of ``long``."""
+RED, BLACK, EVERY, STRIPS, LONG_STRIPS = range(5)
+"""What a pass of ``wavefront`` goes over: the cells of one colour, all, or strips of them, of ``width`` or of ``long``."""
 
 
 @argument
@@ -24,17 +24,21 @@ class Passes:
 
 
 def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
-    """``in_turn`` and ``total_of``."""
+    """``wavefront`` and ``total_of``."""
     passes_over = _passes_over(shape, below)
     pipeline, shares_of, close_seam, pipes = _pipelines(shape, passes_over.nth_pass)
     rows, serial, each_part, sum_cells, reduced = (
-        shape.rows, shape.serial, passes_over.each_part, passes_over.sum_cells, below.reduced
-    )  # fmt: skip
+        shape.rows,
+        shape.serial,
+        passes_over.each_part,
+        passes_over.sum_cells,
+        below.reduced,
+    )
     # Then they take less time than it does to wake the thread pool.
     few_seams = pipes <= 2 or shape.dim == 2
 
     @ti.func
-    def in_turn(n, passes: ti.template(), total: ti.template()):
+    def wavefront(n, passes: ti.template(), total: ti.template()):
         """Passes over the grid, one after the other: ``((part, body, args), …)``.
 
         On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
@@ -75,7 +79,7 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
 
     @ti.func
     def total_of(n, partials: ti.template()):
-        """The sum that ``in_turn`` has left, inside a serial task."""
+        """The sum that ``wavefront`` has left, inside a serial task."""
         total = ti.f32(0.0)
         if ti.static(rows):
             # There may be thousands of planes, and a mean is taken out of what is summed next.
@@ -87,7 +91,7 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
             total = reduced(partials, ti.f32(0.0), add)
         return total
 
-    return SimpleNamespace(in_turn=in_turn, total_of=total_of)
+    return SimpleNamespace(wavefront=wavefront, total_of=total_of)
 
 
 def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
@@ -95,7 +99,7 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
     dim, last = shape.dim, shape.dim - 1
     width, long, strips_from, cells_from = below.width, below.long, below.strips_from, below.cells_from
     colour_from, reduced_row, reduce_cells = below.colour_from, below.reduced_row, below.reduce_cells
-    each_run, each_cell, each_of_colour = below.each_run, below.each_cell, below.each_of_colour
+    each_strip, each_cell, each_of_colour = below.each_strip, below.each_cell, below.each_of_colour
 
     @ti.func
     def row_of_plane(i, row, n):
@@ -118,9 +122,9 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
         operator = Operator(body, args)
         for row in range(rows_of_plane(n)):
             I = row_of_plane(i, row, n)
-            if ti.static(cells in (RUNS, LONG_RUNS)):
+            if ti.static(cells in (STRIPS, LONG_STRIPS)):
                 s = strides_of(n)
-                strips_from(flat(I, s), I, s, n[last], ti.static(long if cells == LONG_RUNS else width), operator)
+                strips_from(flat(I, s), I, s, n[last], ti.static(long if cells == LONG_STRIPS else width), operator)
             elif ti.static(cells == EVERY):
                 cells_from(I, n, 1, n[last], operator)
             else:
@@ -142,8 +146,8 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def each_part(n, cells: ti.template(), body: ti.template(), args: ti.template()):
-        if ti.static(cells in (RUNS, LONG_RUNS)):
-            each_run(n, ti.static(long if cells == LONG_RUNS else width), body, args)
+        if ti.static(cells in (STRIPS, LONG_STRIPS)):
+            each_strip(n, ti.static(long if cells == LONG_STRIPS else width), body, args)
         elif ti.static(cells == EVERY):
             each_cell(n, body, args)
         else:

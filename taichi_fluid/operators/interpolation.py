@@ -6,7 +6,7 @@ from 1 to n + 1 along its own axis. A displacement in cells is the same in all o
 """
 
 from .._ti import argument, local, subscript, ti, traced
-from ..kernels import ARRAY_BITS, Array, address, at_least, at_most, cells_of, flat, strides_of
+from ..kernels import ARRAY_BITS, Array, address, cells_of, fast_max, fast_min, flat, strides_of
 
 
 @traced
@@ -111,4 +111,4 @@ def face_velocity_at(u: Array, c, axis, n):
 def inside_box(q, n):
     """``q`` moved to the nearest point of the box, in the cell-centred index space."""
     half = ti.cast(0.5, ti.f32)
-    return at_most(at_least(q, half), ti.cast(n, ti.f32) + half)
+    return fast_min(fast_max(q, half), ti.cast(n, ti.f32) + half)

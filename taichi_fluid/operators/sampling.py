@@ -1,6 +1,6 @@
 """Interpolation for the cells of a strip together, stage by stage: where, what stands around, the blend of it.
 
-On a CPU a strip is up to ``kernels.RUN`` cells of a row. Taken stage by stage, only the reading is scattered, and a
+On a CPU a strip is up to ``kernels.STRIP`` cells of a row. Taken stage by stage, only the reading is scattered, and a
 compiler makes vectors of the rest; taken cell by cell, nothing is. On a GPU a strip is one cell, and all of this is
 straight code for it. What stands between two stages are matrices with a column for each cell. Their lines are named as
 ``ti.i32``: a number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
@@ -10,15 +10,15 @@ from .._ti import argument, subscript, ti, traced
 from ..kernels import (
     ARRAY_BITS,
     address,
-    at_least,
-    at_most,
-    cell_of_run,
+    cell_of_strip,
     cells_of,
     column,
-    position_in_run,
+    fast_max,
+    fast_min,
+    position_in_strip,
     set_column,
     strides_of,
-)  # fmt: skip
+)
 from .interpolation import blend
 
 VALUE, LEAST, MOST = range(3)
@@ -150,7 +150,7 @@ def _blend_corners(k, corners: ti.template(), at, out: ti.template()):
     values = column(corners, k)
     least, most = values[0], values[0]
     for corner in ti.static(range(1, corners.n)):
-        least, most = at_most(least, values[corner]), at_least(most, values[corner])
+        least, most = fast_min(least, values[corner]), fast_max(most, values[corner])
     set_column(out, k, ti.Vector([blend(values, column(at.fraction, k)), least, most]))
 
 
@@ -162,7 +162,7 @@ def _find_shift(k, I, place, shifts: ti.template(), far: ti.template()):
     """
     point = place.body(k, *place.args)
     for axis in ti.static(range(I.n)):
-        shift = point[axis] - ti.cast(position_in_run(I, k, axis), ti.f32)
+        shift = point[axis] - ti.cast(position_in_strip(I, k, axis), ti.f32)
         shifts[ti.i32(axis), k] = shift
         far |= ti.cast(ti.abs(shift) >= ti.f32(1.0), ti.i32)
 
@@ -183,11 +183,11 @@ def _blend_around(k, a, c, s, shifts: ti.template(), out: ti.template()):
         for axis in ti.static(range(s.n - 1)):
             first += ti.static(row // 3**axis % 3 - 1) * s[axis]
         # The same for all of the strip, and of few bits, so that three addresses are one and small distances from it.
-        cell = cell_of_run(address(first, ARRAY_BITS), k)
+        cell = cell_of_strip(address(first, ARRAY_BITS), k)
         own, there = a.array[cell + 1], ti.select(f[last] >= 0, a.array[cell + 2], a.array[cell])
         value[row] = own + ti.abs(f[last]) * (there - own)
         if ti.static(limited):
-            low[row], high[row] = at_most(own, there), at_least(own, there)
+            low[row], high[row] = fast_min(own, there), fast_max(own, there)
     for axis in ti.static(range(s.n - 2, -1, -1)):
         up = f[axis] >= 0
         for row in ti.static(range(3**axis)):
@@ -195,8 +195,8 @@ def _blend_around(k, a, c, s, shifts: ti.template(), out: ti.template()):
             above = ti.static(row + 2 * 3**axis)
             value[row] = value[own] + ti.abs(f[axis]) * (ti.select(up, value[above], value[row]) - value[own])
             if ti.static(limited):
-                low[row] = at_most(low[own], ti.select(up, low[above], low[row]))
-                high[row] = at_least(high[own], ti.select(up, high[above], high[row]))
+                low[row] = fast_min(low[own], ti.select(up, low[above], low[row]))
+                high[row] = fast_max(high[own], ti.select(up, high[above], high[row]))
     out[ti.i32(VALUE), k] = value[0]
     if ti.static(limited):
         out[ti.i32(LEAST), k] = low[0]

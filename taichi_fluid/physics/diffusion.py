@@ -142,9 +142,14 @@ class Diffusion:
     """
 
     def __init__(
-        self, grid: Grid, walls: Walls, tolerance: float = 1e-5, max_iterations: int = 500,
-        solids: Solids | None = None, sweeps: int | None = None,
-    ):  # fmt: skip
+        self,
+        grid: Grid,
+        walls: Walls,
+        tolerance: float = 1e-5,
+        max_iterations: int = 500,
+        solids: Solids | None = None,
+        sweeps: int | None = None,
+    ):
         self.grid, self.walls, self.solids = grid, walls, solids
         self.tolerance, self.max_iterations, self.sweeps = tolerance, max_iterations, sweeps
         self._solvers = {}

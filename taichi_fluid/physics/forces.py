@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from .._ti import argument, ti
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import RUNS, Array, Operator, cells_of, components, float_vector, kernel_family, write_strip
+from ..kernels import STRIPS, Array, Operator, cells_of, components, float_vector, kernel_family, write_strip
 from ..operators.differences import gradient_at, vorticity_at
 from ..operators.ghosts import wrap_if_periodic
 
@@ -91,11 +91,11 @@ def _wrap_component(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
 @kernel_family
 def force_kernels(loops, on):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_run, width = loops.each_run, loops.width
+    each_strip, width = loops.each_strip, loops.width
 
     @ti.kernel
     def add_buoyancy(velocity: Array, scalar: Array, n: IntVector, change: FloatVector):
-        each_run(n, width, _add_buoyancy, (Buoyancy(velocity, scalar, change), n, on, width))
+        each_strip(n, width, _add_buoyancy, (Buoyancy(velocity, scalar, change), n, on, width))
 
     @ti.kernel
     def accelerate(velocity: Array, n: IntVector, change: FloatVector):
@@ -107,7 +107,7 @@ def force_kernels(loops, on):
 @kernel_family
 def confinement_kernels(loops, on, wraps):
     IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
-    write_strips, in_turn, width = loops.write_strips, loops.in_turn, loops.width
+    write_strips, wavefront, width = loops.write_strips, loops.wavefront, loops.width
 
     @ti.kernel
     def compute_vorticity(velocity: Array, vorticity: Array, magnitude: Array, n: IntVector):
@@ -125,11 +125,11 @@ def confinement_kernels(loops, on, wraps):
                 each_on_plane(n, axis, _wrap_component, (force, n, wrap, axis))
             write_strips(n, components((velocity, dim)), forced.body, forced.args)
         else:
-            in_turn(
+            wavefront(
                 n,
                 (
-                    (RUNS, write_strip, (n, components((force, dim)), width, confinement)),
-                    (RUNS, write_strip, (n, components((velocity, dim)), width, forced)),
+                    (STRIPS, write_strip, (n, components((force, dim)), width, confinement)),
+                    (STRIPS, write_strip, (n, components((velocity, dim)), width, forced)),
                 ),
                 (),
             )

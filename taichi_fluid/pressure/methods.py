@@ -12,12 +12,12 @@ import math
 from typing import NamedTuple
 
 from .._ti import argument, loaded, ti
-from ..kernels import EVERY, LONG_RUNS, Array, GraphRecorder, add, kernel_family
+from ..kernels import EVERY, LONG_STRIPS, Array, GraphRecorder, add, kernel_family
 from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, call
 from .preconditioners import Preconditioner
 from .residual import ALPHA, BETA, ITERATIONS, LIMIT, RR, RZ, Residual, Seen, SolveResult, Status
-from .system import System, neighbour_sum, product_at, write_run_of_system
+from .system import System, neighbour_sum, product_at, write_strip_of_system
 
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
@@ -81,7 +81,7 @@ def addition_kernels(loops):
 @kernel_family
 def search_kernels(loops, coupling):
     IntVector, each_cell, each_on_plane, dim = loops.IntVector, loops.each_cell, loops.each_on_plane, loops.dim
-    reduce_cells, reduced, in_turn = loops.reduce_cells, loops.reduced, loops.in_turn
+    reduce_cells, reduced, wavefront = loops.reduce_cells, loops.reduced, loops.wavefront
     total_of, width = loops.total_of, loops.long
     cut, wraps = coupling
 
@@ -102,17 +102,17 @@ def search_kernels(loops, coupling):
             each_cell(system.n, _direction_at, (search,))
             for axis in ti.static(range(dim)):
                 each_on_plane(system.n, axis, wrap_if_periodic, (search.d, 0, system.n, wrap, axis))
-            in_turn(
+            wavefront(
                 system.n,
-                ((LONG_RUNS, write_run_of_system, (system, search.a_d, width, _product_with_operator_at, ())),),
+                ((LONG_STRIPS, write_strip_of_system, (system, search.a_d, width, _product_with_operator_at, ())),),
                 (partials, product_at, (search.d, search.a_d)),
             )
         else:
-            in_turn(
+            wavefront(
                 system.n,
                 (
                     (EVERY, _direction_at, (search,)),
-                    (LONG_RUNS, write_run_of_system, (system, search.a_d, width, _product_with_operator_at, ())),
+                    (LONG_STRIPS, write_strip_of_system, (system, search.a_d, width, _product_with_operator_at, ())),
                 ),
                 (partials, product_at, (search.d, search.a_d)),
             )
@@ -124,7 +124,7 @@ def search_kernels(loops, coupling):
                 alpha = scalars[RZ] / curvature
                 scalars[ITERATIONS] = scalars[ITERATIONS] + ti.f32(1.0)
             scalars[ALPHA] = alpha
-        in_turn(system.n, ((EVERY, _advance_at, (search,)),), (partials, product_at, (search.r, search.r)))
+        wavefront(system.n, ((EVERY, _advance_at, (search,)),), (partials, product_at, (search.r, search.r)))
         ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[RR] = total_of(system.n, partials)
@@ -143,7 +143,7 @@ def search_kernels(loops, coupling):
         x: Array, r: Array, z: Array, d: Array, a_d: Array, inv_diag: Array, open: Array, n: IntVector,
         wrap: IntVector, partials: Array, scalars: Array,
     ):  # fmt: skip
-        """One iteration, given z = M r and, in ``partials`` as ``in_turn`` leaves it, r · z."""
+        """One iteration, given z = M r and, in ``partials`` as ``wavefront`` leaves it, r · z."""
         follow(_Search(x, r, z, d, a_d, partials, scalars), System(inv_diag, n, open, cut, x=d), wrap, True)
 
     return {"iterate": iterate, "iterate_summed": iterate_summed}

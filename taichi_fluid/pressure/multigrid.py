@@ -9,7 +9,7 @@ which conjugate gradients needs. The first of the three costs little, from 0 on 
 What ends with black leaves every black residual 0, so only red residuals are gathered. And the way up begins with
 black, which overwrites whatever prolongation put there, so only red cells are prolonged to. (McAdams, Sifakis, Teran
 2010; Trottenberg, *Multigrid*, ch. 2.) On a CPU what stands between two transfers is one traverse of the grid, in which
-each pass follows the one before it by a plane (``in_turn``), unless an axis is periodic.
+each pass follows the one before it by a plane (``wavefront``), unless an axis is periodic.
 
 Beside solids the coarse operator is made of coarse faces that are open as far as their parts are on the mean. Transfers
 reach across the seam of a periodic axis where it has an even number of cells; an odd one does not line up there, and

@@ -122,16 +122,22 @@ def projection_kernels(loops, expands, on):
 
 @kernel_family
 def gradient_kernels(loops, cut):
-    IntVector, each_cell, each_run_to, width = loops.IntVector, loops.each_cell, loops.each_run_to, loops.width
+    IntVector, each_cell, each_strip_to, width = loops.IntVector, loops.each_cell, loops.each_strip_to, loops.width
     Flags = ti.types.vector(2 * loops.dim, ti.i32)
 
     @ti.kernel
     def subtract_gradient(
-        velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: IntVector, end: IntVector, held: Flags,
+        velocity: Array,
+        pressure: Array,
+        inv_diag: Array,
+        open: Array,
+        n: IntVector,
+        end: IntVector,
+        held: Flags,
         scale: ti.f32,
-    ):  # fmt: skip
+    ):
         projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale)
-        each_run_to(end, n, width, _project_strip, (projected, width))
+        each_strip_to(end, n, width, _project_strip, (projected, width))
 
     @ti.kernel
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):

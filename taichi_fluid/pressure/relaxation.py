@@ -53,7 +53,7 @@ def _count_at(c, I, s, x: Array, inv_diag: Array, total: ti.template(), count: t
 @kernel_family
 def relaxation_kernels(loops, coupling):
     IntVector, each_of_colour, each_on_plane = loops.IntVector, loops.each_of_colour, loops.each_on_plane
-    in_turn, each_cell_alone, dim = loops.in_turn, loops.each_cell_alone, loops.dim
+    wavefront, each_cell_alone, dim = loops.wavefront, loops.each_cell_alone, loops.dim
     cut, wraps = coupling
 
     @ti.func
@@ -80,7 +80,7 @@ def relaxation_kernels(loops, coupling):
         if ti.static(wraps):
             relax_colours(system, wrap, (RED, BLACK))
         else:
-            in_turn(n, ((RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
+            wavefront(n, ((RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def first_sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
@@ -90,7 +90,7 @@ def relaxation_kernels(loops, coupling):
             scale_colour(system, wrap, RED)
             relax_colours(system, wrap, (BLACK,))
         else:
-            in_turn(n, ((RED, scale_at, (system,)), (BLACK, relax_at, (system,))), ())
+            wavefront(n, ((RED, scale_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def start(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
@@ -100,7 +100,7 @@ def relaxation_kernels(loops, coupling):
             scale_colour(system, wrap, BLACK)
             relax_colours(system, wrap, (RED, BLACK))
         else:
-            in_turn(n, ((BLACK, scale_at, (system,)), (RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
+            wavefront(n, ((BLACK, scale_at, (system,)), (RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
 
     @ti.kernel
     def smooth(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):

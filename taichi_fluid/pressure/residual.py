@@ -11,11 +11,11 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from .._ti import ti
-from ..kernels import EVERY, LONG_RUNS, PARTIALS, Array, add, kernel_family, largest, memory_of
+from ..kernels import EVERY, LONG_STRIPS, PARTIALS, Array, add, kernel_family, largest, memory_of
 from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, unknown_value_at
 from .relaxation import relaxation_kernels
-from .system import LinearSystem, System, apply_at, product_at, write_run_of_system
+from .system import LinearSystem, System, apply_at, product_at, write_strip_of_system
 
 RZ, BETA, ALPHA, RR, TARGET, LIMIT, ITERATIONS, MEAN, NORM = range(9)
 """Places of the numbers of an iteration in their small array."""
@@ -133,7 +133,7 @@ def _scale_by_at(c, I, s, x: Array, factor):
 def residual_kernels(loops, coupling):
     IntVector, each_cell_in, each_on_plane = loops.IntVector, loops.each_cell_in, loops.each_on_plane
     reduce_cells, reduced, reduce_to, dim = loops.reduce_cells, loops.reduced, loops.reduce_to, loops.dim
-    in_turn, total_of, width = loops.in_turn, loops.total_of, loops.long
+    wavefront, total_of, width = loops.wavefront, loops.total_of, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -145,7 +145,7 @@ def residual_kernels(loops, coupling):
 
         ``removed`` is the square, L2, of what has been taken out of the right-hand side before.
         """
-        in_turn(n, ((EVERY, _keep_unknowns_at, (x, inv_diag)),), (partials, unknown_value_at, (rhs, inv_diag)))
+        wavefront(n, ((EVERY, _keep_unknowns_at, (x, inv_diag)),), (partials, unknown_value_at, (rhs, inv_diag)))
         ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[MEAN] = total_of(n, partials) * inv_count
@@ -173,9 +173,9 @@ def residual_kernels(loops, coupling):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
         system = System(inv_diag, n, open, cut, x, rhs)
-        in_turn(
+        wavefront(
             n,
-            ((LONG_RUNS, write_run_of_system, (system, r, width, _residual_at, (scalars[MEAN], shift))),),
+            ((LONG_STRIPS, write_strip_of_system, (system, r, width, _residual_at, (scalars[MEAN], shift))),),
             (partials, product_at, (r, r)),
         )
         ti.loop_config(serialize=True)

@@ -17,7 +17,16 @@ from typing import NamedTuple
 from .._ti import Expr, argument, loaded, local, ti, traced
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid
-from ..kernels import Array, along_run, cell_of_run, cells_of, float_vector, int_vector, kernel_family, write_run
+from ..kernels import (
+    Array,
+    along_strip,
+    cell_of_strip,
+    cells_of,
+    float_vector,
+    int_vector,
+    kernel_family,
+    write_plain_strip,
+)
 from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
@@ -78,7 +87,7 @@ def with_need_of_faces(inv, needs):
 
 @ti.func
 def _gather_need(k, c, inv_diag: Array, needs: ti.template()):
-    needs |= needs_faces(inv_diag[cell_of_run(c, k)])
+    needs |= needs_faces(inv_diag[cell_of_strip(c, k)])
 
 
 @ti.func
@@ -94,20 +103,20 @@ def _together(system, args):
 
 
 @ti.func
-def write_run_of_system(
+def write_strip_of_system(
     c, I, m, s, system, out: Array, width: ti.template(), value: ti.template(), args: ti.template()
 ):
-    """``write_run`` of ``value(c, I, s, system, *args)``, which reads faces in a run with a cell that needs them only."""
+    """``write_plain_strip`` of ``value(c, I, s, system, *args)``, which reads faces in a strip with a cell that needs them only."""
     own = loaded(system)
     if ti.static(own.cut):
         needs = 0
-        along_run(m, width, _gather_need, (c, own.inv_diag, needs))
+        along_strip(m, width, _gather_need, (c, own.inv_diag, needs))
         if needs != 0:
-            write_run(c, I, m, s, out, width, value, _together(own, args))
+            write_plain_strip(c, I, m, s, out, width, value, _together(own, args))
         else:
-            write_run(c, I, m, s, out, width, value, _together(_uncut(own), args))
+            write_plain_strip(c, I, m, s, out, width, value, _together(_uncut(own), args))
     else:
-        write_run(c, I, m, s, out, width, value, _together(own, args))
+        write_plain_strip(c, I, m, s, out, width, value, _together(own, args))
 
 
 @ti.func
@@ -266,9 +275,15 @@ def setup_kernels(loops, held_by_cell):
 
     @ti.kernel
     def compute_inv_diag(
-        unknown: Array, held: Array, inv_diag: Array, n: IntVector, first: IntVector, box: Box, inside: FloatVector,
+        unknown: Array,
+        held: Array,
+        inv_diag: Array,
+        n: IntVector,
+        first: IntVector,
+        box: Box,
+        inside: FloatVector,
         shift: ti.f32,
-    ):  # fmt: skip
+    ):
         coefficients = _Coefficients(box, inside, shift, held, held_by_cell)
         each_cell(n, _write_inv_diag, (unknown, inv_diag, n, first, coefficients))
 
@@ -376,7 +391,13 @@ class LinearSystem:
             dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)
             held = self._nothing if held is None else held
             kernels.compute_inv_diag(
-                self.unknown, held, self.inv_diag, self.n, int_vector(dim)(*first), kernels.Box(*sides.box),
-                float_vector(dim)(*sides.inside), shift,
-            )  # fmt: skip
+                self.unknown,
+                held,
+                self.inv_diag,
+                self.n,
+                int_vector(dim)(*first),
+                kernels.Box(*sides.box),
+                float_vector(dim)(*sides.inside),
+                shift,
+            )
         self.set_ghosts(self.inv_diag, self.wrap)

@@ -8,11 +8,11 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 from .._ti import argument, loaded, ti
 from ..kernels import (
     BLACK,
-    LONG_RUNS,
+    LONG_STRIPS,
     RED,
     Array,
-    along_run,
-    cell_of_run,
+    along_strip,
+    cell_of_strip,
     cells_of,
     flat,
     kernel_family,
@@ -20,7 +20,7 @@ from ..kernels import (
 )
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import relax_at, relaxed_at, scale_at
-from .system import System, product_at, write_run_of_system
+from .system import System, product_at, write_strip_of_system
 
 
 @argument
@@ -186,7 +186,7 @@ def _red_rows_at(c, s, last, odd: ti.template(), residual: Array):
 @ti.func
 def _gather_rows(k, c, s, last, residual: Array, rows: ti.template()):
     for odd in ti.static(range(2)):
-        rows[ti.i32(odd), k] = _red_rows_at(cell_of_run(c, k), s, last, odd, residual)
+        rows[ti.i32(odd), k] = _red_rows_at(cell_of_strip(c, k), s, last, odd, residual)
 
 
 @ti.func
@@ -199,12 +199,12 @@ def _restrict_cell(k, c, I, rows: ti.template(), transfer, scale):
             J = I
             J[I.n - 1] += k
             total = _hidden_residual(J, strides_of(transfer.n), transfer)
-    transfer.coarse[cell_of_run(c, k)] = total * scale
+    transfer.coarse[cell_of_strip(c, k)] = total * scale
 
 
 @ti.func
-def _restrict_run(c, I, m, s, transfer, scale, width: ti.template()):
-    """Transpose of linear prolongation, over the red cells of the 4^dim around each coarse cell of a run."""
+def _restrict_strip(c, I, m, s, transfer, scale, width: ti.template()):
+    """Transpose of linear prolongation, over the red cells of the 4^dim around each coarse cell of a strip."""
     last_axis = ti.static(s.n - 1)
     n = transfer.n
     fine_s = strides_of(n)
@@ -223,8 +223,8 @@ def _restrict_run(c, I, m, s, transfer, scale, width: ti.template()):
             if k < places:
                 _gather_rows(k, base, fine_s, last, transfer.fine, rows)
     else:
-        along_run(places, width, _gather_rows, (base, fine_s, last, transfer.fine, rows))
-    along_run(m, width, _restrict_cell, (c, I, rows, transfer, scale))
+        along_strip(places, width, _gather_rows, (base, fine_s, last, transfer.fine, rows))
+    along_strip(m, width, _restrict_cell, (c, I, rows, transfer, scale))
 
 
 @ti.func
@@ -255,7 +255,7 @@ def _coarse_rows_at(c, step, coarse: Array):
 
 @ti.func
 def _interpolate_rows(k, c, step, coarse: Array, line: ti.template()):
-    line[ti.i32(0), k] = _coarse_rows_at(cell_of_run(c, k), step, coarse)
+    line[ti.i32(0), k] = _coarse_rows_at(cell_of_strip(c, k), step, coarse)
 
 
 @ti.func
@@ -268,8 +268,8 @@ def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: Array):
 
 
 @ti.func
-def _prolong_run(c, I, m, s, transfer, weight: Array, width: ti.template()):
-    """Add the interpolated correction to the red cells of a run."""
+def _prolong_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
+    """Add the interpolated correction to the red cells of a strip."""
     last = ti.static(s.n - 1)
     own = loaded(transfer)
     coarse_s = strides_of(own.coarse_n)
@@ -284,9 +284,9 @@ def _prolong_run(c, I, m, s, transfer, weight: Array, width: ti.template()):
             value += ti.f32(0.25) * _coarse_rows_at(parent + step[last], step, own.coarse)
             _prolong_cell(c, I, P, s, coarse_s, value, own, weight)
     else:
-        # A run begins at an odd place. The line begins a coarse cell before its parent.
+        # A strip begins at an odd place. The line begins a coarse cell before its parent.
         line = ti.Matrix.zero(ti.f32, 1, width // 2 + 2)
-        along_run(m // 2 + 2, width, _interpolate_rows, (parent - 1, step, own.coarse, line))
+        along_strip(m // 2 + 2, width, _interpolate_rows, (parent - 1, step, own.coarse, line))
         even = I.sum() & 1
         for k in range((m + 1 - even) // 2):
             J, Q = I, P
@@ -299,14 +299,20 @@ def _prolong_run(c, I, m, s, transfer, weight: Array, width: ti.template()):
 @kernel_family
 def transfer_kernels(loops, coupling):
     IntVector, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
-    each_on_plane, each_run, width, dim = loops.each_on_plane, loops.each_run, loops.long, loops.dim
+    each_on_plane, each_strip, width, dim = loops.each_on_plane, loops.each_strip, loops.long, loops.dim
     cut, wraps = coupling
 
     @ti.kernel
     def compute_weight(
-        unknown: Array, open: Array, coarse: Array, weight: Array, visible: Array, n: IntVector, coarse_n: IntVector,
+        unknown: Array,
+        open: Array,
+        coarse: Array,
+        weight: Array,
+        visible: Array,
+        n: IntVector,
+        coarse_n: IntVector,
         across: IntVector,
-    ):  # fmt: skip
+    ):
         if ti.static(cut):
             each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
         each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
@@ -316,11 +322,17 @@ def transfer_kernels(loops, coupling):
 
     @ti.kernel
     def compute_residual(
-        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: IntVector,
+        x: Array,
+        rhs: Array,
+        inv_diag: Array,
+        open: Array,
+        weight: Array,
+        residual: Array,
+        n: IntVector,
         across: IntVector,
-    ):  # fmt: skip
+    ):
         system = System(inv_diag, n, open, cut, x, rhs)
-        each_run(n, width, write_run_of_system, (system, residual, width, _weighted_residual_at, (weight,)))
+        each_strip(n, width, write_strip_of_system, (system, residual, width, _weighted_residual_at, (weight,)))
         if ti.static(wraps):
             for axis in ti.static(range(dim)):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
@@ -329,7 +341,7 @@ def transfer_kernels(loops, coupling):
     def restrict(
         residual: Array, open: Array, visible: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32
     ):
-        each_run(n, width, _restrict_run, (Transfer(residual, rhs, open, visible, fine_n, n, cut), scale, width))
+        each_strip(n, width, _restrict_strip, (Transfer(residual, rhs, open, visible, fine_n, n, cut), scale, width))
 
     @ti.kernel
     def prolong(
@@ -338,7 +350,7 @@ def transfer_kernels(loops, coupling):
     ):  # fmt: skip
         for axis in ti.static(range(dim)):
             each_on_plane(coarse_n, axis, wrap_or_clear, (coarse, coarse_n, across, axis))
-        each_run(n, width, _prolong_run, (Transfer(x, coarse, open, visible, n, coarse_n, cut), weight, width))
+        each_strip(n, width, _prolong_strip, (Transfer(x, coarse, open, visible, n, coarse_n, cut), weight, width))
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
 
@@ -353,7 +365,7 @@ def transfer_kernels(loops, coupling):
 @kernel_family
 def cycle_kernels(loops, cut):
     """Transfers in one traverse of the grid with the sweeps before or after them, where no axis is periodic."""
-    IntVector, in_turn, each_run, width = loops.IntVector, loops.in_turn, loops.each_run, loops.long
+    IntVector, wavefront, each_strip, width = loops.IntVector, loops.wavefront, loops.each_strip, loops.long
 
     @ti.kernel
     def smooth_and_restrict(
@@ -362,26 +374,26 @@ def cycle_kernels(loops, cut):
     ):  # fmt: skip
         """Black, red, black from x = 0, and restriction of the residual that they leave."""
         system = System(inv_diag, n, open, cut, x, rhs)
-        in_turn(
+        wavefront(
             n,
             (
                 (BLACK, scale_at, (system,)),
                 (RED, relax_at, (system,)),
                 (BLACK, relax_at, (system,)),
-                (LONG_RUNS, write_run_of_system, (system, residual, width, _weighted_residual_at, (weight,))),
+                (LONG_STRIPS, write_strip_of_system, (system, residual, width, _weighted_residual_at, (weight,))),
             ),
             (),
         )
         transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
-        each_run(coarse_n, width, _restrict_run, (transfer, scale, width))
+        each_strip(coarse_n, width, _restrict_strip, (transfer, scale, width))
 
     @ti.func
     def prolong_then_smooth(given, between, weight: Array, total: ti.template()):
         system, transfer = loaded(given), loaded(between)
-        in_turn(
+        wavefront(
             system.n,
             (
-                (LONG_RUNS, _prolong_run, (transfer, weight, width)),
+                (LONG_STRIPS, _prolong_strip, (transfer, weight, width)),
                 (BLACK, relax_at, (system,)),
                 (RED, relax_at, (system,)),
                 (BLACK, relax_at, (system,)),
@@ -403,7 +415,7 @@ def cycle_kernels(loops, cut):
         coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: IntVector,
         coarse_n: IntVector, partials: Array,
     ):  # fmt: skip
-        """The same, and rhs · x in ``partials`` as ``in_turn`` leaves it."""
+        """The same, and rhs · x in ``partials`` as ``wavefront`` leaves it."""
         transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
         system = System(inv_diag, n, open, cut, x, rhs)
         prolong_then_smooth(system, transfer, weight, (partials, product_at, (rhs, x)))

@@ -80,9 +80,12 @@ class Renderer(Pictures):
     """
 
     def __init__(
-        self, simulation: Simulation, width: int | None = None, height: int | None = None,
+        self,
+        simulation: Simulation,
+        width: int | None = None,
+        height: int | None = None,
         spans: dict[str, Smoothed] | None = None,
-    ):  # fmt: skip
+    ):
         self.simulation = simulation
         output = simulation.scene.output
         self.image = Image(width or output.width, height or output.height)

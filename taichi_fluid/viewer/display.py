@@ -30,9 +30,13 @@ class WindowProbe:
         self._process = None
         if display_problem() is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE], cwd=self._folder.name, env=probe_environment(),
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                [sys.executable, "-c", _CODE],
+                cwd=self._folder.name,
+                env=probe_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def problem(self, arch: str) -> str | None:
         """Why no window can open beside ``arch``, as half a sentence; None if one can."""

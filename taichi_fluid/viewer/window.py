@@ -375,9 +375,11 @@ class LiveWindow:
 
 
 def show(
-    scene: Scene, build: Callable[[Scene], Simulation] = Simulation, folder: Path | str = ".",
+    scene: Scene,
+    build: Callable[[Scene], Simulation] = Simulation,
+    folder: Path | str = ".",
     on_frame: Callable[[Frame], None] | None = None,
-) -> Session:  # fmt: skip
+) -> Session:
     """Open a window on a scene and run it until the window is closed. Taichi must be running.
 
     While a frame is shown the process stands in a temporary folder, where GGUI writes its file; threads that use

@@ -160,9 +160,15 @@ def solid_kernels(loops):
 
     @ti.kernel
     def enforce(
-        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
+        velocity: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: IntVector,
+        origin: FloatVector,
         dx: ti.f32,
-    ):  # fmt: skip
+    ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         each_cell_in(n * 0 + 1, n + 2, n, _enforce_at, (velocity, solids))
 
@@ -176,9 +182,15 @@ def solid_kernels(loops):
 
     @ti.kernel
     def extend_velocity(
-        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
+        velocity: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: IntVector,
+        origin: FloatVector,
         dx: ti.f32,
-    ):  # fmt: skip
+    ):
         each_cell(n, _extend_velocity_at, (velocity, CutCells(open, distance, owner, motions, n, origin, dx)))
 
     @ti.kernel

@@ -3,7 +3,7 @@
 import math
 
 from ..._ti import ti, traced
-from ...kernels import ARRAY_BITS, RUN, address, cell_of_run, flat
+from ...kernels import ARRAY_BITS, STRIP, address, cell_of_strip, flat
 
 NEAR = 2
 """Cells around a strip outside of which nobody looks when no path is that long."""
@@ -11,8 +11,8 @@ NEAR = 2
 
 @traced
 def tiles_of_row(cells):
-    """A row is a ghost, tiles of ``RUN`` cells as strips have them, and what is left with the other ghost."""
-    return cells // RUN + 2
+    """A row is a ghost, tiles of ``STRIP`` cells as strips have them, and what is left with the other ghost."""
+    return cells // STRIP + 2
 
 
 def mask_length(shape: tuple[int, ...]) -> int:
@@ -32,7 +32,7 @@ def _tile_at(I, tile, n):
 
 @ti.func
 def _tile_of_strip(I):
-    return (I[I.n - 1] + RUN - 1) // RUN
+    return (I[I.n - 1] + STRIP - 1) // STRIP
 
 
 @ti.func
@@ -51,14 +51,14 @@ def mark_tile_at(c, I, s, a: ti.template(), offset, mask: ti.template(), n):
     Which one stands in the place of the last coordinate.
     """
     last = ti.static(n.n - 1)
-    first = ti.max(I[last] * RUN - (RUN - 1) - NEAR, 0)
-    end = ti.min(I[last] * RUN + 1 + NEAR, n[last] + 2)
+    first = ti.max(I[last] * STRIP - (STRIP - 1) - NEAR, 0)
+    end = ti.min(I[last] * STRIP + 1 + NEAR, n[last] + 2)
     J = I
     J[last] = first
     start = address(offset + flat(J, s), ARRAY_BITS)
     bits = 0
     for k in range(end - first):
-        bits |= ti.bit_cast(a[cell_of_run(start, k)], ti.i32)
+        bits |= ti.bit_cast(a[cell_of_strip(start, k)], ti.i32)
     mask[_tile_at(I, I[last], n)] = ti.cast((bits & ti.i32(0x7FFFFFFF)) != 0, ti.i32)
 
 

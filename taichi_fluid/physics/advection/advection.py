@@ -33,7 +33,7 @@ class Advection:
 
     def __init__(
         self, grid: Grid, walls: Walls, scratch: Scratch, scheme: Scheme, trace: Trace, solids: Solids | None = None
-    ):  # fmt: skip
+    ):
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self.in_place = self.scheme is Scheme.MACCORMACK

@@ -6,13 +6,13 @@ from ...kernels import (
     IntArray,
     Operator,
     Strip,
-    cell_of_run,
+    cell_of_strip,
     cells_of,
     column,
     kernel_family,
     set_column,
     strides_of,
-)  # fmt: skip
+)
 from ...operators.ghosts import wrap_pair
 from ...operators.interpolation import face_velocity_at, inside_box
 from ...operators.sampling import Component, sample_strip, sample_strip_velocity
@@ -80,7 +80,7 @@ def along_axis(v, axis):
 @ti.func
 def _begin_path(k, strip, origin, trace):
     """Where the values with these integer positions lie, and the velocity there."""
-    q, c, n = ti.cast(strip.I, ti.f32), cell_of_run(strip.first, k), trace.n
+    q, c, n = ti.cast(strip.I, ti.f32), cell_of_strip(strip.first, k), trace.n
     q[n.n - 1] += ti.cast(k, ti.f32)
     if ti.static(trace.spec.faces):
         for d in ti.static(range(n.n)):
@@ -195,14 +195,14 @@ def _note_long(strip, step, ways: ti.template(), trace):
 def _put_own(k, a: ti.template(), c, axis, step, columns: ti.template(), n):
     """Write the displacement along ``axis``: what ``columns`` says of it, or all that they say, times ``step``."""
     own = columns[ti.i32(0), k] if ti.static(columns.n == 1) else along_axis(column(columns, k), axis)
-    a[cell_of_run(c, k) + axis * cells_of(strides_of(n), n)] = step * own
+    a[cell_of_strip(c, k) + axis * cells_of(strides_of(n), n)] = step * own
 
 
 @ti.func
 def _put_displacement(k, a: ti.template(), c, columns: ti.template(), n):
     cells = cells_of(strides_of(n), n)
     for d in ti.static(range(n.n)):
-        a[cell_of_run(c, k) + d * cells] = columns[ti.i32(d), k]
+        a[cell_of_strip(c, k) + d * cells] = columns[ti.i32(d), k]
 
 
 @ti.func
@@ -263,7 +263,7 @@ def _end_paths_at(c, I, s, paths: ti.template(), n, period, closed, axis: ti.tem
 
 @kernel_family
 def trace_kernels(loops, spec):
-    IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
+    IntVector, FloatVector, each_strip, width = loops.IntVector, loops.FloatVector, loops.each_strip, loops.width
     each_cell_in, each_on_plane, dim = loops.each_cell_in, loops.each_on_plane, loops.dim
 
     @ti.kernel
@@ -277,7 +277,7 @@ def trace_kernels(loops, spec):
                 mask[mask.shape[0] - 1] = ti.i32(0)
         visibility = Visibility(open, distance, inv_dx, spec.solids)
         paths = Backtrace(velocity, visibility, departure, arrival, n, period, step, mask, spec)
-        each_run(n, width, _write_displacements, (paths, width))
+        each_strip(n, width, _write_displacements, (paths, width))
 
     @ti.kernel
     def trace_box(

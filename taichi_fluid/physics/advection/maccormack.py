@@ -9,14 +9,14 @@ from ...kernels import (
     IntArray,
     Operator,
     Strip,
-    at_least,
-    at_most,
-    cell_of_run,
+    cell_of_strip,
     cells_of,
+    fast_max,
+    fast_min,
     kernel_family,
-    put_run,
+    put_line,
     strides_of,
-)  # fmt: skip
+)
 from ...operators.interpolation import face_velocity_at
 from ...operators.sampling import LEAST, MOST, VALUE, Component, sample_strip
 from .activity import is_anything_near, mark_tile_at, noted_at, spread_mark_at, tiles_of_row
@@ -84,12 +84,12 @@ def _end_of_path(k, strip, known: ti.template(), paths, n, spec: ti.template()):
     """Where a path of a strip ends, in the index space of what is carried; ``known`` becomes 1 if something lies there."""
     q, there = ti.cast(strip.I, ti.f32), ti.f32(1.0)
     q[n.n - 1] += ti.cast(k, ti.f32)
-    way = _displacement_at(cell_of_run(strip.first, k), paths, n, spec.on_faces)
+    way = _displacement_at(cell_of_strip(strip.first, k), paths, n, spec.on_faces)
     if ti.static(spec.solids):
         there = ti.select(is_free(along_axis(way, paths.axis)), there, ti.f32(0.0))
         way = without_mark(way)
     end = wrapped(q + way, paths.lower, paths.period, spec.wraps)
-    inside = at_most(at_least(end, paths.lower), paths.upper)
+    inside = fast_min(fast_max(end, paths.lower), paths.upper)
     if ti.static(spec.flow_through):
         for d in ti.static(range(n.n)):
             there = ti.select(inside[d] == end[d], there, ti.f32(0.0))
@@ -112,12 +112,14 @@ def _sample_ends(strip, a, known: ti.template(), found: ti.template(), transport
 @ti.func
 def _put_within(k, out: ti.template(), c, found: ti.template()):
     """Rounding may carry a blend past a corner by one unit in the last place."""
-    out[cell_of_run(c, k)] = at_most(at_least(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k])
+    out[cell_of_strip(c, k)] = fast_min(
+        fast_max(found[ti.i32(VALUE), k], found[ti.i32(LEAST), k]), found[ti.i32(MOST), k]
+    )
 
 
 @ti.func
 def _put_nothing(k, a: ti.template(), c):
-    a[cell_of_run(c, k)] = ti.f32(0.0)
+    a[cell_of_strip(c, k)] = ti.f32(0.0)
 
 
 @ti.func
@@ -159,9 +161,9 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
     if anything == 1:
         found, known = strip.matrix(3), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, a, known, found, loaded(transport))
-        strip.each(put_run, (prediction.value, c, found, VALUE))
-        strip.each(put_run, (prediction.least, c, found, LEAST))
-        strip.each(put_run, (prediction.most, c, found, MOST))
+        strip.each(put_line, (prediction.value, c, found, VALUE))
+        strip.each(put_line, (prediction.least, c, found, LEAST))
+        strip.each(put_line, (prediction.most, c, found, MOST))
     else:
         # Where nothing is found nobody asks for the limits.
         strip.each(_put_nothing, (prediction.value, c))
@@ -170,12 +172,12 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
 @ti.func
 def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), spec: ti.template()):
     """Add half of what is lost on the way back and forth, limited to the values it came from."""
-    here = cell_of_run(c, k)
+    here = cell_of_strip(c, k)
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(spec.flow_through or spec.solids):
         lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
     corrected = prediction.value[here] + ti.f32(0.5) * lost
-    found[ti.i32(VALUE), k] = at_most(at_least(corrected, prediction.least[here]), prediction.most[here])
+    found[ti.i32(VALUE), k] = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
 
 
 @ti.func
@@ -188,7 +190,7 @@ def _correct_strip(c, I, m, s, a, prediction, out: ti.template(), transport, wid
         found, known = strip.matrix(1), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, Component(prediction.value, 0), known, found, loaded(transport))
         strip.each(_correct, (c, a, prediction, found, known, transport.spec))
-        strip.each(put_run, (out, a.offset + c, found, VALUE))
+        strip.each(put_line, (out, a.offset + c, found, VALUE))
     else:
         strip.each(_put_nothing, (out, a.offset + c))
 
@@ -196,7 +198,7 @@ def _correct_strip(c, I, m, s, a, prediction, out: ti.template(), transport, wid
 @kernel_family
 def advection_kernels(loops, spec):
     """``where`` of each: displacement, axis, n, offset, lower, upper, period, open, distance, inv_dx, beside, mask, sparse."""
-    IntVector, FloatVector, each_run, width = loops.IntVector, loops.FloatVector, loops.each_run, loops.width
+    IntVector, FloatVector, each_strip, width = loops.IntVector, loops.FloatVector, loops.each_strip, loops.width
     each_cell_in, dim = loops.each_cell_in, loops.dim
 
     @ti.kernel
@@ -216,7 +218,7 @@ def advection_kernels(loops, spec):
         visibility = Visibility(open, distance, inv_dx, spec.solids)
         along = Paths(paths, axis, lower, upper, period)
         transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
-        each_run(n, width, _carry_strip, (Component(a, offset), out, transport, width))
+        each_strip(n, width, _carry_strip, (Component(a, offset), out, transport, width))
 
     @ti.kernel
     def predict(
@@ -228,7 +230,7 @@ def advection_kernels(loops, spec):
         along = Paths(paths, axis, lower, upper, period)
         transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
         prediction = Prediction(predicted, least, most)
-        each_run(n, width, _predict_strip, (Component(a, offset), prediction, transport, width))
+        each_strip(n, width, _predict_strip, (Component(a, offset), prediction, transport, width))
 
     @ti.kernel
     def correct(
@@ -241,6 +243,6 @@ def advection_kernels(loops, spec):
         along = Paths(paths, axis, lower, upper, period)
         transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
         prediction = Prediction(predicted, least, most)
-        each_run(n, width, _correct_strip, (Component(a, offset), prediction, out, transport, width))
+        each_strip(n, width, _correct_strip, (Component(a, offset), prediction, out, transport, width))
 
     return {"mark_active": mark_active, "semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}

@@ -5,7 +5,7 @@ A displacement that a solid cuts is marked, so that nothing is corrected along i
 """
 
 from ..._ti import argument, ti, traced
-from ...kernels import at_least, at_most, cells_of, flat, strides_of
+from ...kernels import cells_of, fast_max, fast_min, flat, strides_of
 from ...operators.sampling import LEAST, MOST, VALUE
 
 _CUT = 4096.0
@@ -52,7 +52,7 @@ def without_mark(way):
 @ti.func
 def within_reach(way):
     """A displacement, no longer than a marked one may be."""
-    return at_most(at_least(way, ti.f32(-_FARTHEST)), ti.f32(_FARTHEST))
+    return fast_min(fast_max(way, ti.f32(-_FARTHEST)), ti.f32(_FARTHEST))
 
 
 @ti.func
@@ -133,7 +133,7 @@ def blend_visible(k, a, place, found: ti.template(), n, visibility):
                 there = a.array[a.offset + flat(P, s)]
                 total += w * there
                 weights += w
-                low, high = at_most(low, there), at_least(high, there)
+                low, high = fast_min(low, there), fast_max(high, there)
         if weights > ti.f32(1e-6):
             here = total / weights
         found[ti.i32(VALUE), k] = here
