@@ -32,13 +32,12 @@ LONGEST_DEBT = 1 / 15
 """Seconds by which the flow may lag behind the clock before it gives up on them."""
 SHORTEST_STEP = 1 / 120
 """Seconds of the clock that a step is worth waiting for."""
-COARSEST = 16
-"""Cells along the longest edge below which a scene is no longer itself."""
+COARSEST, FINER = 16, 1.25
+"""Cells along the longest edge below which a scene is no longer itself, and how many times as many a finer grid has."""
 SLOW_STEP = 2.0
 """Seconds of a step from which a finer grid must be asked for twice."""
 MESSAGE_SECONDS = 12.0
 """How long a message stays that is not about a flow that has stopped."""
-FINER = 1.25
 
 Action = Callable[[], Any]
 
