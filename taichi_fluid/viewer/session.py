@@ -67,12 +67,9 @@ class Session:
     """
 
     def __init__(
-        self,
-        scene: Scene,
-        folder: Path | str = ".",
-        build: Callable[[Scene], Simulation] = Simulation,
+        self, scene: Scene, folder: Path | str = ".", build: Callable[[Scene], Simulation] = Simulation,
         size: tuple[int, int] | None = None,
-    ):
+    ):  # fmt: skip
         self.folder = Path(folder).resolve()
         self._build, self._size = build, size or (scene.output.width, scene.output.height)
         self.paused, self.written, self._warned_of = False, [], 0
