@@ -13,8 +13,11 @@ from typing import Any
 from .limits import whole
 from .tables import Table
 
-TAKEN = ("velocity", "pressure", "fluid")
-"""Names that ``Simulation.to_numpy`` has for something else."""
+MEASURED = ("speed", "pressure", "divergence", "vorticity")
+"""What slices show beside it."""
+
+TAKEN = ("velocity", "fluid", *MEASURED, "self", "engine", "a", "b", "radius", "add")
+"""Names that pictures, ``Simulation.to_numpy`` and ``Simulation.paint`` have for something else."""
 
 DRAWN = ("smoke", "dye", "temperature")
 """As what lit views show a quantity: what takes light away, what gives it, what glows when it is hot."""

@@ -17,7 +17,7 @@ from slow import SLOW
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid.app import cli, doctor
+from taichi_fluid.app import cli, doctor, measuring
 from taichi_fluid.scene import preset, preset_names
 from taichi_fluid.viewer import window
 from taichi_fluid.viewer.session import Session
@@ -138,7 +138,7 @@ def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, 
         return {"arch": arch, "starts": True, "right": True, "error": 0.0, "device": "", "note": ""}
 
     monkeypatch.setattr(doctor, "examine", examine)
-    monkeypatch.setattr(cli, "_measure", lambda bench, runs, *paths: measured.extend(run.arch for run in runs))
+    monkeypatch.setattr(measuring, "_measure", lambda bench, runs, *wanted: measured.extend(run.arch for run in runs))
     for command in COMMANDS:
         if "vulkan" in command and command[0] != "bench":
             continue  # another test

@@ -8,7 +8,7 @@ import pytest
 
 from taichi_fluid import _ti
 from taichi_fluid._ti import ASTTransformerContext, argument, kernel_impl, loaded, local, subscript, ti, traced
-from taichi_fluid.kernels import Array
+from taichi_fluid.kernels import Array, strips, wavefront
 from taichi_fluid.operators import interpolation, sampling
 
 
@@ -24,7 +24,7 @@ def test_what_is_remembered_is_what_taichi_says():
     """For every node of every function: the same text, whether it is asked for the first time or again."""
     taichis_own = ASTTransformerContext.get_pos_info.__wrapped__
     nodes = 0
-    for module in (sampling, interpolation):
+    for module in (strips, wavefront, sampling, interpolation):
         for tree, context in contexts(module):
             for node in ast.walk(tree):
                 if isinstance(node, (ast.stmt, ast.expr)):

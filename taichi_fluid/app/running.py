@@ -64,6 +64,7 @@ def run_scene(
     settings: Sequence[str],
     json_path: Path | None,
 ) -> None:
+    """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
     recording = not (frames is None and out is None and json_path is None)
     try:
         scene = load()
@@ -126,6 +127,7 @@ def _cells(scene: Scene) -> str:
 
 
 def show_window(scene: Scene, arch: str) -> None:
+    """Open the window, and when it is closed name what was written."""
     from rich.console import Console
 
     from ..backend import COMPILING
@@ -149,6 +151,7 @@ def show_window(scene: Scene, arch: str) -> None:
 
 @terminable()
 def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
+    """Record as many frames as the scene asks for, and write the numbers of the run where they are asked for."""
     from rich.console import Console
 
     from ..backend import COMPILING

@@ -72,7 +72,7 @@ def _warm(scenes: Sequence[Scene], arch: str, views: bool) -> None:
                         _use(scene, views)
                     done += 1
                     note(f"{scene.name} on {arch}: {kernels.compiled_kernels() - before} kernels more.")
-                except (SceneError, MemoryError, RuntimeError) as error:
+                except (ValueError, MemoryError, RuntimeError) as error:
                     left_out += 1
                     note(f"{scene.name} cannot run here: {last_line(error)}")
                 progress.update(task, advance=1)

@@ -10,9 +10,6 @@ from typing import Any
 
 from .files import SAYS
 
-PARTS = ("imports", "ti.init", "Simulation()", "picture at t = 0", "first step", "picture")
-"""What a start consists of, in its order."""
-
 
 class Stopwatch:
     """Parts of a start, each in seconds on the clock and of the processors.
@@ -45,8 +42,7 @@ def watch_kernels(found: list[dict[str, Any]]) -> None:
     The code is Taichi's intermediate form or its place in the cache; the first launch makes machine code of it on a CPU.
     What a recorded graph launches first has none of its own.
     """
-    from taichi.lang import impl
-    from taichi.lang.kernel_impl import Kernel
+    from .._ti import Kernel, impl
 
     rows: dict[int, dict[str, Any]] = {}
     underway: list[tuple[Any, dict[str, Any]]] = []

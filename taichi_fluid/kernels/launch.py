@@ -1,4 +1,4 @@
-"""Kernels on their way to a device: families of them, each built once, and launches without Taichi's work in Python."""
+"""Kernels on their way to a device: launches without Taichi's work in Python."""
 
 import contextlib
 import functools

@@ -43,7 +43,7 @@ class Located:
             where a point is half a cell higher along the component's axis.
         fraction: Where the point lies between them along each axis, 0 to 1.
         up_fraction: The same half a cell higher.
-        staggered: Whether the last two are asked for.
+        staggered: Whether a ``base`` for each component and ``up_fraction`` are asked for.
     """
 
     points: object

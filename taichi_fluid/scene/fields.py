@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
 from ..boundaries.sides import Boundary, Side, check_sides
-from ..carried import CARRIED
+from ..carried import CARRIED, MEASURED
 
 
 def number(
@@ -48,9 +48,6 @@ Colour = Annotated[
     Field(strict=False),
 ]
 Turn = Annotated[float, Field(ge=-1e4, le=1e4)]
-
-MEASURED = ("speed", "pressure", "divergence", "vorticity")
-"""Quantities that a slice shows beside those that the flow carries."""
 
 
 class OneOf:

@@ -19,6 +19,7 @@ def paint(
     b: Sequence[float],
     radius: float,
     velocity: Sequence[float] | None = None,
+    *,
     add: bool = False,
     **amounts: float | Sequence[float] | None,
 ) -> None:

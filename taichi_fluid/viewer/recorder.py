@@ -69,7 +69,7 @@ def record(
     """Run a flow for the pictures its scene's output asks for.
 
     Args:
-        flow: What to run: a simulation, or both grids; ``comparison.flow_of`` makes what a scene asks for.
+        flow: What to run: a simulation, or both grids; ``simulation.comparison.flow_of`` makes what a scene asks for.
         recorder: Where the pictures go; it is finished here, also when the run breaks off.
         console: Where progress is shown, and before each kernel that is compiled a count; stderr when left out.
         waiting: What has counted the kernels so far.

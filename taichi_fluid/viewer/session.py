@@ -232,13 +232,13 @@ class Session:
     def reset(self) -> None:
         """Back to the start, with the values as they are."""
         self._abandon()
+        self._pulse.steps.clear()
         try:
             self.flow.reset()
         except (MemoryError, RuntimeError) as error:
             self._fail(error)
             return
         self._failed, self._stale, self.message = False, True, ""
-        self._pulse.steps.clear()
 
     def reset_view(self) -> None:
         """Look at the box again as the scene did when it started."""
@@ -406,6 +406,8 @@ class Session:
             self.renderer.prepare()
         elif not self._redraw:
             return False
+        # What is asked for while kernels compile is for the next picture.
+        self._stale = self._redraw = False
         begun = time.perf_counter()
         reduced = self._drawn_size != self._size
         self.renderer.resize(*self._drawn_size)  # not before: until now the last picture may be asked for
@@ -417,7 +419,6 @@ class Session:
             self._full.resize(*self._size)
             self.renderer.enlarge_into(self._full)
             self.shown = self._full
-        self._stale = self._redraw = False
         self.pictures += 1
         return True
 

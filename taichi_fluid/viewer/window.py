@@ -221,7 +221,8 @@ class LiveWindow:
             advanced = time.perf_counter() - begun
         self._draw()
         session.offer_picture()
-        session.health()  # before the panels that show it, as it may wait for kernels
+        if self.place.panels_shown:
+            session.health()  # before the panels that show it, as it may wait for kernels
         self._show()
         # What is not the flow's: the picture, the panels, the wait for the screen.
         self._other_seconds += 0.2 * (time.perf_counter() - begun - advanced - self._other_seconds)
