@@ -16,7 +16,7 @@ from .tables import Table
 MEASURED = ("speed", "pressure", "divergence", "vorticity")
 """What slices show beside it."""
 
-TAKEN = ("velocity", "fluid", *MEASURED, "self", "engine", "a", "b", "radius", "add")
+TAKEN = ("velocity", "fluid", *MEASURED, "self", "engine", "a", "b", "add")
 """Names that pictures, ``Simulation.to_numpy`` and ``Simulation.paint`` have for something else."""
 
 DRAWN = ("smoke", "dye", "temperature")

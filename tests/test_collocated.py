@@ -170,7 +170,7 @@ def begin(simulation, seed=0, speed=1.0):
     ("shape", "walls"),
     [
         pytest.param((12, 9), "no-slip", marks=pytest.mark.vulkan_too),
-        ((7, 8, 6), "no-slip"),
+        pytest.param((7, 8, 6), "no-slip", marks=pytest.mark.vulkan_too),
         ((12, 9), "free-slip"),
         ((7, 8, 6), "free-slip"),
     ],

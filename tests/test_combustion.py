@@ -126,7 +126,7 @@ def test_a_scene_in_which_nothing_burns_is_the_scene_without_the_table(dim):
 # The room that it takes
 
 
-@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too(dim=2)), "voxels"])
+@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too), "voxels"])
 def test_the_divergence_of_a_flame_integrates_to_what_it_prescribes(dim, faces):
     """Also with a solid in the flame; and what is left beside it is the solver's tolerance."""
     simulation = Simulation(torch(dim, solver={"faces": faces, "tolerance": 1e-5}))

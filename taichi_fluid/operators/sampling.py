@@ -6,7 +6,7 @@ straight code for it. What stands between two stages are matrices with a column 
 ``ti.i32``: a number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
 """
 
-from .._ti import argument, subscript, ti, traced
+from .._ti import argument, ti
 from ..kernels import (
     ARRAY_BITS,
     address,
@@ -19,7 +19,7 @@ from ..kernels import (
     set_column,
     strides_of,
 )
-from .interpolation import blend
+from .interpolation import blend, step_to_corner
 
 VALUE, LEAST, MOST = range(3)
 """Lines of what is sampled with its limits."""
@@ -77,12 +77,6 @@ def _locate(k, at, n):
         at.base[ti.i32(0), k] = first
 
 
-@traced
-def _beyond(corner: int, s):
-    """Distance in the flat array from the lowest corner to another, which has the first axis in its lowest bit."""
-    return sum((subscript(s, axis) for axis in range(s.n) if corner >> axis & 1), subscript(s, 0) * 0)
-
-
 @ti.func
 def _gather_rows(k, a, at, line: ti.template(), up: ti.template(), rows: ti.template(), n):
     """The values around, already blended along the last axis; ``up`` where that is the axis of the component."""
@@ -90,7 +84,7 @@ def _gather_rows(k, a, at, line: ti.template(), up: ti.template(), rows: ti.temp
     f = at.up_fraction[last, k] if ti.static(up) else at.fraction[last, k]
     first = address(a.offset + at.base[ti.i32(line), k], ARRAY_BITS)
     for row in ti.static(range(2 ** (n.n - 1))):
-        c = first + _beyond(row, s)
+        c = first + step_to_corner(row, s)
         here = a.array[c]
         rows[ti.i32(row), k] = here + f * (a.array[c + 1] - here)
 
@@ -142,7 +136,7 @@ def _sample_scattered(strip, a, place, out: ti.template(), n):
 def _gather_corners(k, a, at, corners: ti.template(), n):
     s, first = strides_of(n), address(a.offset + at.base[ti.i32(0), k], ARRAY_BITS)
     for corner in ti.static(range(2**n.n)):
-        corners[ti.i32(corner), k] = a.array[first + _beyond(corner, s)]
+        corners[ti.i32(corner), k] = a.array[first + step_to_corner(corner, s)]
 
 
 @ti.func
