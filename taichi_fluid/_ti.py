@@ -131,7 +131,10 @@ def _remember_sources() -> None:
 
 def _inside_class(level_of_class_stackframe: int) -> bool:
     """Whether a function is marked in the body of a class: as Taichi, which looks through all modules for one line."""
-    frame = sys._getframe(level_of_class_stackframe)
+    try:
+        frame = sys._getframe(level_of_class_stackframe)
+    except ValueError:  # a function of the program itself
+        return False
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
     return any(pattern.match(line) for pattern in kernel_impl._KERNEL_CLASS_STACKFRAME_STMT_RES)
 

@@ -50,16 +50,17 @@ class CutCells:
     @ti.func
     def velocity_at(self, c, I, s, axis):
         """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
-        row = self.row_at(c, s, axis)
+        # An axis known while the kernel is traced has the type ``default_ip``, and a place in a vector is of 32 bits.
+        row, own = self.row_at(c, s, axis), ti.cast(axis, ti.i32)
         x = self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
-        x[axis] -= ti.f32(0.5) * self.dx
-        value = self.motions[row + axis]
+        x[own] -= ti.f32(0.5) * self.dx
+        value = self.motions[row + own]
         if ti.static(s.n == 3):
-            one, two = (axis + ti.i32(1)) % ti.i32(3), (axis + ti.i32(2)) % ti.i32(3)
+            one, two = (own + ti.i32(1)) % ti.i32(3), (own + ti.i32(2)) % ti.i32(3)
             value += self.motions[row + one + 3] * (x[two] - self.motions[row + two + 6])
             value -= self.motions[row + two + 3] * (x[one] - self.motions[row + one + 6])
         else:
-            across, sign = ti.i32(1) - axis, ti.select(axis == 1, ti.f32(1.0), ti.f32(-1.0))
+            across, sign = ti.i32(1) - own, ti.select(own == 1, ti.f32(1.0), ti.f32(-1.0))
             value += sign * self.motions[row + 5] * (x[across] - self.motions[row + 6 + across])
         return value
 
