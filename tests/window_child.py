@@ -101,6 +101,7 @@ def main(arch: str, name: str, folder: str, *settings: str) -> None:
                     "paused": session.paused,
                     "failed": session.failed,
                     "message": session.message,
+                    "waiting": window.waiting.sentence,
                     "written": [str(path) for path in session.written],
                     "recording": session.video is not None,
                     "steps": session.simulation.steps,

@@ -185,6 +185,7 @@ class Driver:
         self.wait(
             lambda state: (
                 not state["stepping"]
+                and not state["waiting"]
                 and state["detail"] == 1.0
                 and state["size"] == [state["viewport"][1], state["height"]]
             )

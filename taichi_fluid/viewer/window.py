@@ -331,6 +331,7 @@ class LiveWindow:
         self.places.shown = [STEER, RUN]
         lines = [f"{self.fps:.0f} frames/s", f"{self.session.scene.name}, {self._cells()}"]
         lines += [self._device] if self._device else []
+        lines += [self.waiting.sentence] if self._held and self.waiting.sentence else []
         fill = {STEER: self._panel.steer, RUN: lambda rows: self._panel.run(rows, lines)}
         for name, born in at_the_edges(self._packed.shape).items():
             actions = self._draw_panel(name, name + self._suffix, born, fill[name])
@@ -360,10 +361,15 @@ class LiveWindow:
         if message:
             self._draw_panel(MESSAGE, f"{MESSAGE}##{self._messages}", self._born, self._panel.message)
 
+    @property
+    def _held(self) -> bool:
+        """Whether a widget may be being dragged, from which a panel that comes would take the mouse."""
+        return self._window.is_pressed(ti.ui.LMB)
+
     def _draw_waiting(self) -> None:
         """Which kernel is compiled, at the lower edge of the picture."""
         sentence, (left, width) = self.waiting.sentence, self.place.viewport
-        if sentence:
+        if sentence and not self._held:
             wide = min(WAITING_WIDTH, width)
             high = text_height(sentence, wide) + GAP
             born = (left + (width - wide) / 2, max(self._packed.shape[1] - 2 * high, 0.0), wide, high)
