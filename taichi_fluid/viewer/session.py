@@ -406,8 +406,7 @@ class Session:
             self.renderer.prepare()
         elif not self._redraw:
             return False
-        # What is asked for while kernels compile is for the next picture.
-        self._stale = self._redraw = False
+        self._stale = self._redraw = False  # what is asked for while kernels compile is for the next picture
         begun = time.perf_counter()
         reduced = self._drawn_size != self._size
         self.renderer.resize(*self._drawn_size)  # not before: until now the last picture may be asked for
