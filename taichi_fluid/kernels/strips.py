@@ -131,20 +131,16 @@ def put_line(k, a: ti.template(), c, values: ti.template(), line: ti.template())
 
 
 @ti.func
-def _evaluate(k, c, I, s, values: ti.template(), operator):
-    set_column(values, k, operator.body(lane(c, k), position_of(I, k), s, *operator.args))
-
-
-@ti.func
-def _evaluate_plainly(k, c, I, s, values: ti.template(), operator):
-    values[ti.i32(0), k] = operator.body(cell_of_strip(c, k), position_of(I, k), s, *operator.args)
+def _evaluate(k, c, I, s, values: ti.template(), cell: ti.template(), operator):
+    """``cell`` makes of ``c`` and ``k`` the index that the operator is given: ``lane``, or ``cell_of_strip`` without one."""
+    set_column(values, k, operator.body(cell(c, k), position_of(I, k), s, *operator.args))
 
 
 @ti.func
 def write_plain_strip(c, I, m, s, out: ti.template(), width: ti.template(), value: ti.template(), args: ti.template()):
     """``write_cells`` for one strip, which has at most ``width`` cells."""
     values = ti.Matrix.zero(ti.f32, 1, width)
-    along_strip(m, width, _evaluate_plainly, (c, I, s, values, Operator(value, args)))
+    along_strip(m, width, _evaluate, (c, I, s, values, cell_of_strip, Operator(value, args)))
     along_strip(m, width, put_line, (out, c, values, 0))
 
 
@@ -171,7 +167,7 @@ def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operato
         operator: ``body(c, I, s, *args)`` returns one number, or a vector.
     """
     values = ti.Matrix.zero(ti.f32, ti.static(len(out)), width)
-    along_strip(m, width, _evaluate, (c, I, s, values, operator))
+    along_strip(m, width, _evaluate, (c, I, s, values, lane, operator))
     for line in ti.static(range(len(out))):
         along_strip(m, width, put_line, (out[line][0], c + out[line][1] * cells_of(s, n), values, line))
 

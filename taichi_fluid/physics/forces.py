@@ -8,6 +8,7 @@ from ..grid import Grid
 from ..kernels import STRIPS, Array, Operator, cells_of, components, float_vector, kernel_family, write_strip
 from ..operators.differences import gradient_at, vorticity_at
 from ..operators.ghosts import wrap_if_periodic
+from ..operators.vectors import length
 
 
 @argument
@@ -48,7 +49,7 @@ def _accelerate_at(c, I, s, u: ti.template(), change, n):
 def _vorticity_at(c, I, s, u: ti.template(), n, on: ti.template()):
     """The vorticity, in 2D one number, and last of all its magnitude."""
     w = vorticity_at(u, c, n, on.derivative)
-    magnitude = ti.sqrt(w.norm_sqr())
+    magnitude = length(w)
     return ti.Vector([w[0], w[1], w[2], magnitude] if ti.static(n.n == 3) else [w[2], magnitude])
 
 
@@ -57,7 +58,7 @@ def _confinement_at(c, I, s, vorticity: ti.template(), magnitude: ti.template(),
     """N × w with N the direction in which the vorticity grows; 0 where it does not grow at all."""
     cells = cells_of(s, n)
     g = gradient_at(magnitude, c, s)
-    g *= ti.f32(1.0) / (ti.sqrt(g.norm_sqr()) + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c])
+    g *= ti.f32(1.0) / (length(g) + ti.f32(1e-12) + ti.f32(1e-4) * magnitude[c])
     if ti.static(n.n == 3):
         g = g.cross(ti.Vector([vorticity[c], vorticity[c + cells], vorticity[c + 2 * cells]]))
     else:

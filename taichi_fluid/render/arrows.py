@@ -7,6 +7,7 @@ from .._ti import argument, ti
 from ..grid import Grid, given
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box
+from ..operators.vectors import length
 from .image import Image, Screen
 from .ranges import Flow, Plane
 from .slices import Window, plane_window
@@ -92,10 +93,10 @@ def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
         p = inside_box(q + way[0] * tiling.horizontal + way[1] * tiling.vertical, flow.n)
         v = flow.at(p) * inv_speed
         along_plane = tiling.along(v)
-        speed = ti.sqrt(along_plane.norm_sqr())
-        length = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
+        speed = length(along_plane)
+        long = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
         # Below two pixels an arrow is a dot: it fades out.
-        visible = ti.min(ti.max(length - ti.f32(1.0), ti.f32(0.0)), ti.f32(1.0))
+        visible = ti.min(ti.max(long - ti.f32(1.0), ti.f32(0.0)), ti.f32(1.0))
         if ti.static(obstacle.there):
             if obstacle.depth_at(p) < 0:
                 visible = ti.f32(0.0)
@@ -103,7 +104,7 @@ def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
         if visible > 0:
             direction, offset = along_plane / speed, -way / cells_per_pixel
             beside = ti.abs(offset[0] * direction[1] - offset[1] * direction[0])
-            away = _arrow_distance(offset.dot(direction), beside, length, edge)
+            away = _arrow_distance(offset.dot(direction), beside, long, edge)
             ink = visible * _part_within(0.5, away)
             rim = visible * _part_within(0.5 + OUTLINE, away) * ti.f32(0.8)
             before = screen.colour(x, y) * (ti.f32(1.0) - rim)

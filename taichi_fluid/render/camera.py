@@ -9,6 +9,7 @@ import numpy as np
 from .._ti import argument, local, subscript, ti, traced
 from ..grid import Grid
 from ..kernels import float_vector
+from ..operators.vectors import length
 from ..scene import Camera
 
 
@@ -27,7 +28,7 @@ class Eye:
         across = (ti.cast(2 * x + 1, ti.f32) / ti.cast(size[0], ti.f32)) - ti.f32(1.0)
         upward = ti.f32(1.0) - (ti.cast(2 * y + 1, ti.f32) / ti.cast(size[1], ti.f32))
         ray = self.forward + across * self.right + upward * self.up
-        return ray * (ti.f32(1.0) / ti.sqrt(ray.norm_sqr())), upward
+        return ray * (ti.f32(1.0) / length(ray)), upward
 
 
 @traced

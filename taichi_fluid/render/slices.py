@@ -4,6 +4,7 @@ from .._ti import argument, ti
 from ..grid import Grid, given
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
+from ..operators.vectors import length
 from .colour_maps import Scale, scale_arguments
 from .image import Image, Screen, fit_plane
 from .ranges import Plane
@@ -28,7 +29,7 @@ class Window:
     @ti.func
     def cells_per_pixel(self):
         """Length of a pixel's edge."""
-        return ti.sqrt(self.across.norm_sqr())
+        return length(self.across)
 
 
 @ti.func

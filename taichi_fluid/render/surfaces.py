@@ -9,6 +9,7 @@ from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..kernels import flat, float_vector, int_vector, strides_of
 from ..operators.interpolation import inside_box, sample
+from ..operators.vectors import length
 
 
 class Surfaces(NamedTuple):
@@ -96,7 +97,7 @@ class Obstacle:
             before[axis] -= reach
             behind[axis] += reach
             normal[axis] = self.metres_at(inside_box(behind, self.n)) - self.metres_at(inside_box(before, self.n))
-        return normal / ti.max(ti.sqrt(normal.norm_sqr()), ti.f32(1e-20))
+        return normal / ti.max(length(normal), ti.f32(1e-20))
 
     @ti.func
     def reached(self, start, ray, enter, leave):

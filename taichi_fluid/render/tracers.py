@@ -10,6 +10,7 @@ from ..grid import Grid
 from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family, loop_shape
 from ..operators.interpolation import inside_box
 from ..operators.noise import hash_01
+from ..operators.vectors import length
 from .camera import Eye, View, box_span
 from .colour_maps import Scale, scale_arguments
 from .image import Image, Screen, fit_plane
@@ -139,7 +140,7 @@ def _moved(p, duration, flow, sides, inv_dx):
     while remaining > 0 and here == 1 and steps < MOST_STEPS:
         steps += 1
         v = flow.at(q) * inv_dx
-        h = ti.min(remaining, ti.f32(CELLS_PER_STEP) / ti.max(ti.sqrt(v.norm_sqr()), ti.f32(1e-20)))
+        h = ti.min(remaining, ti.f32(CELLS_PER_STEP) / ti.max(length(v), ti.f32(1e-20)))
         q += h * flow.at(inside_box(q + ti.f32(0.5) * h * v, flow.n)) * inv_dx
         remaining -= h
         for axis in ti.static(range(q.n)):
@@ -204,9 +205,9 @@ def _advance(k, crowd, flow, sides, obstacle, fastest, dt):
 @ti.func
 def _in_sight(p, place, obstacle):
     """1 unless a solid stands between a point and the eye's place."""
-    length = ti.sqrt((place - p).norm_sqr())
-    way = (place - p) * (ti.f32(1.0) / length)
-    leave = ti.min(box_span(p, way, obstacle.n)[1], length)
+    away = length(place - p)
+    way = (place - p) * (ti.f32(1.0) / away)
+    leave = ti.min(box_span(p, way, obstacle.n)[1], away)
     t = ti.f32(0.0)
     clear = 1
     while t < leave and clear == 1:
@@ -258,7 +259,7 @@ class Streaks:
         for y in range(top - reach, top + reach + 1):
             for x in range(left - reach, left + reach + 1):
                 beside = ti.Vector([ti.cast(x, ti.f32), ti.cast(y, ti.f32)]) + ti.f32(0.5) - place
-                weight = ti.f32(1.0) - ti.sqrt(beside.norm_sqr()) / self.radius
+                weight = ti.f32(1.0) - length(beside) / self.radius
                 if weight > 0 and x >= 0 and y >= 0 and x < size[0] and y < size[1]:
                     for channel in ti.static(range(3)):
                         amount = ti.cast(ti.f32(UNIT) * weight * colour[channel] + ti.f32(0.5), ti.i32)
@@ -276,11 +277,11 @@ def _draw_tracer(k, crowd, size, eye, scale, streaks, obstacle):
         if ti.static(obstacle.there and p.n == 3):
             weight *= ti.cast(_in_sight(p, eye.place, obstacle), ti.f32)
         if weight > 0:
-            length = ti.min(ti.sqrt((tail - place).norm_sqr()) / streaks.radius, ti.f32(MOST_DOTS - 1.0))
-            dots = ti.cast(length, ti.i32) + 1
+            streak = ti.min(length(tail - place) / streaks.radius, ti.f32(MOST_DOTS - 1.0))
+            dots = ti.cast(streak, ti.i32) + 1
             # A longer streak is fainter, but not as faint as its length would have it: the fast ones are worth seeing.
             shine = weight * streaks.gain / ti.sqrt(ti.cast(dots, ti.f32))
-            colour = shine * (scale.colour(ti.sqrt(v.norm_sqr())) + ti.f32(LEAST))
+            colour = shine * (scale.colour(length(v)) + ti.f32(LEAST))
             for dot in range(dots):
                 f = ti.cast(dot, ti.f32) / ti.cast(dots, ti.f32)
                 streaks.add_dot(place + f * (tail - place), size, colour * (ti.f32(1.0) - ti.f32(0.7) * f))

@@ -114,7 +114,7 @@ def resample(source: Simulation, target: Simulation) -> None:
     for name in [name for name in after.carried if name in before.carried]:
         quantity, out = before.carried[name], after.carried[name].current
         quantity.next.copy_from(quantity.current)
-        for offset, begin in zip(_begins(new, quantity.components), _begins(old, quantity.components), strict=True):
+        for offset, begin in zip(after.carried[name].begins(), quantity.begins(), strict=True):
             _extend(source, quantity.next, begin, name)
             _resample_component(old, quantity.next, begin, new, out, offset, SCALAR)
     pressure = before.scratch.first
@@ -129,14 +129,9 @@ def resample(source: Simulation, target: Simulation) -> None:
         flame.finish()
         target.expansion = flame.expansion
     velocity, out = before.velocity.current, after.velocity.current
-    for axis, (offset, begin) in enumerate(zip(_begins(new, new.dim), _begins(old, old.dim), strict=True)):
+    for axis, (offset, begin) in enumerate(zip(after.velocity.begins(), before.velocity.begins(), strict=True)):
         _resample_component(old, velocity, begin, new, out, offset, axis)
     target.fill()
-
-
-def _begins(grid: Grid, components: int) -> range:
-    """Where each component begins in its array."""
-    return range(0, components * grid.cells, grid.cells)
 
 
 def _extend(simulation: Simulation, array, offset: int = 0, name: str | None = None) -> None:

@@ -106,10 +106,8 @@ class Pulse:
 
 def _mass(simulation: Simulation) -> float:
     """Integral of the smoke, or of all dye."""
-    carried, grid = simulation.state.carried, simulation.grid
+    carried = simulation.state.carried
     quantity = carried.get("smoke") or carried.get("dye")
     if quantity is None:
         return 0.0
-    return sum(
-        simulation.diagnostics.integral(quantity.current, offset=k * grid.cells) for k in range(quantity.components)
-    )
+    return sum(simulation.diagnostics.integral(quantity.current, offset) for offset in quantity.begins())

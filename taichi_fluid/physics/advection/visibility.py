@@ -7,6 +7,7 @@ A displacement that a solid cuts is marked, so that nothing is corrected along i
 from ..._ti import argument, ti, traced
 from ...kernels import cells_of, fast_max, fast_min, flat, strides_of
 from ...operators.sampling import LEAST, MOST, VALUE
+from ...operators.vectors import length
 
 _CUT = 4096.0
 """Added to a displacement that a solid cuts; the rest is good to 5e-4 cells."""
@@ -80,10 +81,10 @@ def open_part(q, end, visibility, n, period):
     """How much of the straight way from ``q`` to ``end`` leads through open faces, 0 to 1."""
     free = ti.f32(1.0)
     s = strides_of(n)
-    length = ti.sqrt((end - q).norm_sqr())
+    reach = length(end - q)
     H = ti.cast(ti.floor(q + ti.f32(0.5)), ti.i32)
-    if visibility.distance[flat(ti.min(ti.max(H, 1), n), s)] * visibility.inv_dx < length + ti.f32(_CLEAR):
-        home, steps = H, ti.cast(ti.ceil(length * ti.f32(_LOOKS_PER_CELL)), ti.i32)
+    if visibility.distance[flat(ti.min(ti.max(H, 1), n), s)] * visibility.inv_dx < reach + ti.f32(_CLEAR):
+        home, steps = H, ti.cast(ti.ceil(reach * ti.f32(_LOOKS_PER_CELL)), ti.i32)
         for k in range(1, steps + 1):
             part = ti.cast(k, ti.f32) / ti.cast(steps, ti.f32)
             P = ti.cast(ti.floor(q + part * (end - q) + ti.f32(0.5)), ti.i32)
