@@ -250,15 +250,17 @@ def _write_displacement_at(c, I, s, axis, trace):
 
 @ti.func
 def _end_paths_at(c, I, s, paths: ti.template(), n, period, closed, axis: ti.template()):
-    """What the mean of four of the displacements along a component reads beside those that were traced."""
+    """What carrying reads beside those displacements along faces that were traced, for the means and differences of them."""
     for component in range(n.n):
         lower = component * cells_of(s, n) + c
         if period[axis] > 0:
             wrap_pair(paths, lower, s, n, axis)
         elif axis != component:
             paths[lower] = paths[lower + s[axis]]
-        elif closed[axis] == 1:
-            paths[lower + (n[axis] + 1) * s[axis]] = ti.f32(0.0)
+        else:
+            if closed[axis] == 1:
+                paths[lower + (n[axis] + 1) * s[axis]] = ti.f32(0.0)
+            paths[lower] = paths[lower + s[axis]]
 
 
 @kernel_family

@@ -5,10 +5,12 @@
 
 from ..._ti import argument, loaded, ti
 from ...kernels import (
+    ARRAY_BITS,
     Array,
     IntArray,
     Operator,
     Strip,
+    address,
     cell_of_strip,
     cells_of,
     fast_max,
@@ -170,13 +172,52 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
 
 
 @ti.func
-def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), spec: ti.template()):
+def _plain(way, marks: ti.template()):
+    """A displacement without the mark that one may have where there are solids."""
+    if ti.static(marks):
+        way = without_mark(way)
+    return way
+
+
+@ti.func
+def _skew_part_at(c, q: ti.template(), paths, n, marks: ti.template()):
+    """What makes the transport of ``q`` skew-symmetric where steps are short; read at ``c`` and the cells beside it.
+
+    A prediction and its correction are central differences then, each times the velocity at its own place, which make
+    energy where a flow is compressed along an axis in which ``q`` varies: by h²/4 du_j/dx_j (dq/dx_j)² for each axis j.
+    With each difference times the velocity that stands between its two values none is made (Harlow, Welch 1965), and
+    the two forms differ by a quarter of the differences of the displacements times those of ``q``.
+    """
+    s = strides_of(n)
+    cells = cells_of(s, n)
+    along = s[0] * 0
+    for d in ti.static(range(n.n)):
+        along = ti.select(d == paths.axis, s[d], along)
+    w = ti.static(paths.displacement)
+    total = ti.f32(0.0)
+    for d in ti.static(range(n.n)):
+        # Along its own axis what stands between is a mean itself, else one displacement on either side.
+        own = d == paths.axis
+        here, above = address(d * cells, ARRAY_BITS), address(d * cells + s[d], ARRAY_BITS)
+        on = ti.select(own, s[d], along)
+        upper = _plain(w[c + above], marks) - _plain(w[c + here], marks)
+        lower = _plain(w[c + above - on], marks) - _plain(w[c + here - on], marks)
+        mean = ti.f32(0.5) * (upper + lower)
+        upper, lower = ti.select(own, upper, mean), ti.select(own, lower, mean)
+        total += upper * (q[c + s[d]] - q[c]) - lower * (q[c] - q[c - s[d]])
+    return ti.f32(-0.3) * total
+
+
+@ti.func
+def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), transport):
     """Add half of what is lost on the way back and forth, limited to the values it came from."""
     here = cell_of_strip(c, k)
-    lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
-    if ti.static(spec.flow_through or spec.solids):
-        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
-    corrected = prediction.value[here] + ti.f32(0.5) * lost
+    correction = ti.f32(0.5) * (a.array[a.offset + here] - found[ti.i32(VALUE), k])
+    if ti.static(transport.spec.on_faces):
+        correction += _skew_part_at(here, prediction.value, transport.paths, transport.n, transport.spec.solids)
+    if ti.static(transport.spec.flow_through or transport.spec.solids):
+        correction = ti.select(known[k] > 0, correction, ti.f32(0.0))
+    corrected = prediction.value[here] + correction
     found[ti.i32(VALUE), k] = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
 
 
@@ -189,7 +230,7 @@ def _correct_strip(c, I, m, s, a, prediction, out: ti.template(), transport, wid
     if anything == 1:
         found, known = strip.matrix(1), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, Component(prediction.value, 0), known, found, loaded(transport))
-        strip.each(_correct, (c, a, prediction, found, known, transport.spec))
+        strip.each(_correct, (c, a, prediction, found, known, transport))
         strip.each(put_line, (out, a.offset + c, found, VALUE))
     else:
         strip.each(_put_nothing, (out, a.offset + c))
