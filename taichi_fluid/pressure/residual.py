@@ -61,6 +61,16 @@ class SolveResult(NamedTuple):
     status: Status
     removed_mean: float
 
+    def followed_by(self, other: "SolveResult") -> "SolveResult":
+        """Of two solves in one step: the iterations of both, and of the rest what is worse."""
+        severity = list(Status).index
+        return SolveResult(
+            self.iterations + other.iterations,
+            max(self.relative_residual, other.relative_residual),
+            max(self.status, other.status, key=severity),
+            max(self.removed_mean, other.removed_mean, key=abs),
+        )
+
 
 class Seen(NamedTuple):
     """The numbers of an iteration as the host has seen them.

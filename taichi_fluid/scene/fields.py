@@ -229,6 +229,11 @@ class Solver(Config):
         ge=1,
         le=100_000,
     )
+    scheme: Literal["reflection", "splitting"] = Field(
+        "reflection",
+        description="time integration on the staggered grid: advection-reflection, of second order, or advection and "
+        "projection one after the other, of first",
+    )
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
     dt: float | None = number(

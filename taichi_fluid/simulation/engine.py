@@ -64,6 +64,7 @@ class Engine:
         self.diagnostics = Diagnostics(self.grid, self.solids)
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
+        self._before = None
 
     @property
     def scene(self) -> Scene:
@@ -78,6 +79,7 @@ class Engine:
         self._diffusion: Diffusion | None = None
         self.flame: Flame | None = None
         self.expansion = None
+        self.halved = False
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
         if self.solids:
@@ -112,6 +114,13 @@ class Engine:
             self._diffusion = Diffusion(self.grid, self.walls, solids=self.solids, sweeps=solver.sweeps)
         self._diffusion.max_iterations, self._diffusion.sweeps = solver.max_iterations, solver.sweeps
         return self._diffusion
+
+    @property
+    def before(self):
+        """Room for the velocity that a step of advection-reflection begins with, made at its first use."""
+        if self._before is None:
+            self._before = self.grid.array(self.grid.dim)
+        return self._before
 
     def light(self) -> Flame:
         """The flame, built at its first use."""

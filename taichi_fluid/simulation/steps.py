@@ -7,6 +7,7 @@ from ..carried import rate_of
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
+from ..physics.reflection import extrapolate
 from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
@@ -25,12 +26,67 @@ def move(engine: Engine, dt: float) -> None:
         engine.walls.fill_velocity(engine.state.velocity.current, keep=True)
 
 
+REFLECTION = "reflection"
+"""The ``solver.scheme`` that goes by way of the middle of a step."""
+
+
+def halve(engine: Engine, dt: float) -> Iterator[None]:
+    """Take the velocity alone to the middle of the step; does nothing where ``solver.scheme`` splits it.
+
+    Forces and explicit friction of half a step, advection, projection. With what is carried as it is at the beginning.
+    """
+    engine.halved = engine.scene.solver.scheme == REFLECTION
+    if not engine.halved:
+        return
+    velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
+    before.copy_from(velocity.current)
+    if viscosity := engine.scene.fluid.viscosity:
+        engine.diffusion.advance_velocity(velocity.current, viscosity, dt)
+    _add_forces(engine, half)
+    yield
+    advection = engine.advection
+    advection.trace_paths(before, half, faces=True, departure=velocity.next)
+    yield
+    yield from _carry_velocity(engine, advection)
+    _project(engine, half)
+
+
 def advect(engine: Engine, dt: float) -> Iterator[None]:
-    """Carry everything along the velocity that the step before has projected."""
+    """Carry everything along a velocity that a projection has left.
+
+    From the middle of a step that is where that has arrived: what is carried goes all the way along it, the velocity,
+    reflected, the second half, along where it is going to be.
+    """
     # The same to the end, as between two parts a new scene may bring in another.
     advection = engine.advection
+    if not engine.halved:
+        yield from _advect_scalars(engine, dt, advection, faces=advection.shares_paths)
+        yield from _advect_velocity(engine, dt, advection, traced=advection.shares_paths)
+        return
+    yield from _explicitly(engine, dt)
     yield from _advect_scalars(engine, dt, advection, faces=advection.shares_paths)
-    yield from _advect_velocity(engine, dt, advection, traced=advection.shares_paths)
+    velocity, half = engine.state.velocity, 0.5 * dt
+    extrapolate(engine.grid, engine.before, velocity.current)
+    advection.trace_paths(engine.before, half, faces=True, departure=velocity.next)
+    _press(engine, half)
+    yield
+    yield from _carry_velocity(engine, advection)
+
+
+def _press(engine: Engine, dt: float) -> None:
+    """What the pressure as it is does in ``dt``, s: of the projection that has left it, the reflection; backwards, undone."""
+    velocity, pressure = engine.state.velocity.current, engine.state.pressure
+    engine.projection.subtract_gradient(velocity, pressure, dt / (engine.scene.fluid.rho * engine.grid.dx))
+    engine.fill_velocity(keep=True)
+
+
+def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
+    """The explicit part of the diffusion of what is carried."""
+    fluid = engine.scene.fluid
+    for quantity, offset in engine.state.scalars():
+        if rate := rate_of(fluid, quantity.row, "diffusivity"):
+            engine.diffusion.advance(quantity.current, rate, dt, SCALAR, offset, quantity.name)
+            yield
 
 
 def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
@@ -66,6 +122,12 @@ def _advect_velocity(engine: Engine, dt: float, advection: Advection, traced: bo
     if not traced:
         advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
         yield
+    yield from _carry_velocity(engine, advection)
+
+
+def _carry_velocity(engine: Engine, advection: Advection) -> Iterator[None]:
+    """Carry the velocity along paths that have been traced."""
+    velocity = engine.state.velocity
     out = velocity.current if advection.in_place else velocity.next
     for axis, offset in enumerate(velocity.begins()):
         advection.carry(velocity.current, out, axis, offset)
@@ -162,6 +224,11 @@ FORCES = Table("force", (Force("confinement", confine), Force("buoyancy", buoy),
 
 
 def force(engine: Engine, dt: float) -> None:
+    """Add the forces of the step, or those of its second half."""
+    _add_forces(engine, 0.5 * dt if engine.halved else dt)
+
+
+def _add_forces(engine: Engine, dt: float) -> None:
     """Add all forces, one after the other."""
     for each in list(engine.forces):
         each.add(engine, dt)
@@ -170,8 +237,12 @@ def force(engine: Engine, dt: float) -> None:
 
 def diffuse(engine: Engine, dt: float) -> Iterator[None]:
     """Diffuse the velocity, and what it carries."""
-    if engine.scene.fluid.viscosity:
-        engine.diffusion_results += _diffuse_velocity(engine, dt)
+    if viscosity := engine.scene.fluid.viscosity:
+        if engine.halved:
+            velocity, rest = engine.state.velocity.current, engine.diffusion.implicit_part(viscosity, dt)
+            engine.diffusion_results += engine.diffusion.diffuse_velocity(velocity, viscosity, rest)
+        else:
+            engine.diffusion_results += _diffuse_velocity(engine, dt)
         yield
     yield from _diffuse_scalars(engine, dt)
 
@@ -195,7 +266,8 @@ def _diffuse_scalars(engine: Engine, dt: float) -> Iterator[None]:
         return
     diffusion = engine.diffusion
     for quantity, offset, rate in rates:
-        result = diffusion.diffuse(quantity.current, rate, dt, SCALAR, offset, quantity.name)
+        part = diffusion.implicit_part(rate, dt) if engine.halved else dt
+        result = diffusion.diffuse(quantity.current, rate, part, SCALAR, offset, quantity.name)
         if result:
             engine.diffusion_results.append(result)
             yield
@@ -221,8 +293,18 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 
 def project(engine: Engine, dt: float) -> None:
     """Make the velocity free of divergence, but for what expands."""
+    if engine.halved:
+        # The whole pressure is solved for, of which that of the middle is a good guess.
+        dt *= 0.5
+        _press(engine, -dt)
+        engine.halved = False
+    _project(engine, dt)
+
+
+def _project(engine: Engine, dt: float) -> None:
     engine.walls.slow_inflow(engine.state.velocity.current, dt)
-    engine.pressure_result = _project_velocity(engine, engine.state.velocity.current, dt)
+    result = _project_velocity(engine, engine.state.velocity.current, dt)
+    engine.pressure_result = result if engine.pressure_result is None else engine.pressure_result.followed_by(result)
 
 
 def _project_velocity(engine: Engine, velocity, dt: float) -> SolveResult:
@@ -243,6 +325,7 @@ def _project_velocity(engine: Engine, velocity, dt: float) -> SolveResult:
 
 
 STAGGERED = (
+    Stage("halve", halve),
     Stage("advect", advect),
     Stage("sources", emit),
     Stage("burn", burn),

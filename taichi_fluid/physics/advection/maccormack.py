@@ -26,6 +26,14 @@ from .backtrace import along_axis, wrapped
 from .visibility import Visibility, blend_visible, is_free, without_mark
 
 
+_SKEW = 0.3
+"""A quarter where steps are short; a fifth more is for what steps of finite length leave."""
+
+_MARGIN = 0.075
+"""Part of the range of the values that a velocity comes from by which the corrected one may lie outside it. With none the
+limiter cuts every smooth extremum, and is most of the error of the step; with 0.1 vortices gain energy at CFL 3."""
+
+
 @argument
 class Paths:
     """Along what a quantity is carried.
@@ -205,7 +213,7 @@ def _skew_part_at(c, q: ti.template(), paths, n, marks: ti.template()):
         mean = ti.f32(0.5) * (upper + lower)
         upper, lower = ti.select(own, upper, mean), ti.select(own, lower, mean)
         total += upper * (q[c + s[d]] - q[c]) - lower * (q[c] - q[c - s[d]])
-    return ti.f32(-0.3) * total
+    return ti.f32(-_SKEW) * total
 
 
 @ti.func
@@ -218,7 +226,9 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
     if ti.static(transport.spec.flow_through or transport.spec.solids):
         correction = ti.select(known[k] > 0, correction, ti.f32(0.0))
     corrected = prediction.value[here] + correction
-    found[ti.i32(VALUE), k] = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
+    least, most = prediction.least[here], prediction.most[here]
+    margin = ti.select(transport.paths.axis < 0, ti.f32(0.0), ti.f32(_MARGIN)) * (most - least)
+    found[ti.i32(VALUE), k] = fast_min(fast_max(corrected, least - margin), most + margin)
 
 
 @ti.func
