@@ -31,46 +31,39 @@ REFLECTION = "reflection"
 
 
 def halve(engine: Engine, dt: float) -> Iterator[None]:
-    """Take the velocity alone to the middle of the step; does nothing where ``solver.scheme`` splits it.
+    """Take the flow to the middle of the step; does nothing where ``solver.scheme`` splits it.
 
-    Forces and explicit friction of half a step, advection, projection. With what is carried as it is at the beginning.
+    Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
     """
     engine.halved = engine.scene.solver.scheme == REFLECTION
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
     before.copy_from(velocity.current)
-    if viscosity := engine.scene.fluid.viscosity:
-        engine.diffusion.advance_velocity(velocity.current, viscosity, dt)
-    _add_forces(engine, half)
+    yield from _explicitly(engine, dt)
+    _add_forces(engine, half, [each for each in engine.forces if each.halves])
     yield
-    advection = engine.advection
-    advection.trace_paths(before, half, faces=True, departure=velocity.next)
-    yield
-    yield from _carry_velocity(engine, advection)
+    yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
     _project(engine, half)
 
 
 def advect(engine: Engine, dt: float) -> Iterator[None]:
     """Carry everything along a velocity that a projection has left.
 
-    From the middle of a step that is where that has arrived: what is carried goes all the way along it, the velocity,
-    reflected, the second half, along where it is going to be.
+    From the middle of a step that is where it is going to be at its end, and the velocity that is carried is reflected.
+    Beside solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
     """
-    # The same to the end, as between two parts a new scene may bring in another.
-    advection = engine.advection
-    if not engine.halved:
-        yield from _advect_scalars(engine, dt, advection, faces=advection.shares_paths)
-        yield from _advect_velocity(engine, dt, advection, traced=advection.shares_paths)
-        return
-    yield from _explicitly(engine, dt)
-    yield from _advect_scalars(engine, dt, advection, faces=advection.shares_paths)
     velocity, half = engine.state.velocity, 0.5 * dt
+    if not engine.halved:
+        yield from _advect(engine, dt, velocity.current)
+        return
+    apart = not engine.advection.shares_paths
+    if apart:
+        yield from _advect_scalars(engine, dt)
     extrapolate(engine.grid, engine.before, velocity.current)
-    advection.trace_paths(engine.before, half, faces=True, departure=velocity.next)
     _press(engine, half)
     yield
-    yield from _carry_velocity(engine, advection)
+    yield from _advect(engine, half, engine.before, scalars=not apart)
 
 
 def _press(engine: Engine, dt: float) -> None:
@@ -81,8 +74,11 @@ def _press(engine: Engine, dt: float) -> None:
 
 
 def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
-    """The explicit part of the diffusion of what is carried."""
+    """The explicit part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
+    if fluid.viscosity:
+        engine.diffusion.advance_velocity(engine.state.velocity.current, fluid.viscosity, dt)
+        yield
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "diffusivity"):
             engine.diffusion.advance(quantity.current, rate, dt, SCALAR, offset, quantity.name)
@@ -91,15 +87,40 @@ def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
 
 def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
     """Carry the velocity and nothing else: on the collocated grid, which projects once more after it."""
-    yield from _advect_velocity(engine, dt, engine.advection)
+    yield from _advect(engine, dt, engine.state.velocity.current, scalars=False)
 
 
-def _advect_scalars(engine: Engine, dt: float, advection: Advection, faces: bool = False) -> Iterator[None]:
-    if engine.expansion is not None:
+def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[None]:
+    """Carry the velocity ``along`` one that it may itself be, and what lies at centres if ``scalars``."""
+    # The same to the end, as between two parts a new scene may bring in another.
+    advection, velocity = engine.advection, engine.state.velocity
+    together = scalars and advection.shares_paths
+    if scalars and not together:
+        yield from _advect_scalars(engine, dt)
+    if together:
         _thin_out(engine, dt)
-    velocity = engine.state.velocity
-    advection.trace_paths(velocity.current, dt, faces=faces, departure=velocity.next)
+    advection.trace_paths(along, dt, faces=True, departure=velocity.next)
     yield
+    if together:
+        yield from _carry_scalars(engine, advection)
+    out = velocity.current if advection.in_place else velocity.next
+    for axis, offset in enumerate(velocity.begins()):
+        advection.carry(velocity.current, out, axis, offset)
+        yield
+    if not advection.in_place:
+        velocity.swap()
+
+
+def _advect_scalars(engine: Engine, dt: float) -> Iterator[None]:
+    """Carry what lies at centres, along paths of its own."""
+    advection, velocity = engine.advection, engine.state.velocity
+    _thin_out(engine, dt)
+    advection.trace_paths(velocity.current, dt, departure=velocity.next)
+    yield
+    yield from _carry_scalars(engine, advection)
+
+
+def _carry_scalars(engine: Engine, advection: Advection) -> Iterator[None]:
     # A list, as between two parts a new scene may bring in more.
     for quantity in list(engine.state.carried.values()):
         for offset in quantity.begins():
@@ -110,30 +131,13 @@ def _advect_scalars(engine: Engine, dt: float, advection: Advection, faces: bool
 
 def _thin_out(engine: Engine, dt: float) -> None:
     """Make room for the volume that the velocity which is about to carry makes on the way."""
+    if engine.expansion is None:
+        return
     assert engine.flame is not None
     for quantity, offset in engine.state.scalars():
         if quantity.row.dilutes:
             engine.flame.dilute(quantity.current, dt, offset)
     engine.fill_scalars()
-
-
-def _advect_velocity(engine: Engine, dt: float, advection: Advection, traced: bool = False) -> Iterator[None]:
-    velocity = engine.state.velocity
-    if not traced:
-        advection.trace_paths(velocity.current, dt, faces=True, departure=velocity.next)
-        yield
-    yield from _carry_velocity(engine, advection)
-
-
-def _carry_velocity(engine: Engine, advection: Advection) -> Iterator[None]:
-    """Carry the velocity along paths that have been traced."""
-    velocity = engine.state.velocity
-    out = velocity.current if advection.in_place else velocity.next
-    for axis, offset in enumerate(velocity.begins()):
-        advection.carry(velocity.current, out, axis, offset)
-        yield
-    if not advection.in_place:
-        velocity.swap()
 
 
 def emit(engine: Engine, dt: float) -> None:
@@ -219,18 +223,21 @@ def accelerate(engine: Engine, dt: float) -> None:
         forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.fluid.body_force, dt)
 
 
-FORCES = Table("force", (Force("confinement", confine), Force("buoyancy", buoy), Force("body force", accelerate)))
+FORCES = Table(
+    "force", (Force("confinement", confine, halves=False), Force("buoyancy", buoy), Force("body force", accelerate))
+)
 """The forces that a simulation begins with, in their order."""
 
 
 def force(engine: Engine, dt: float) -> None:
-    """Add the forces of the step, or those of its second half."""
-    _add_forces(engine, 0.5 * dt if engine.halved else dt)
+    """Add the forces of the step, or those of its second half and all of those that are not halved."""
+    halves = [each for each in engine.forces if engine.halved and each.halves]
+    _add_forces(engine, 0.5 * dt, halves)
+    _add_forces(engine, dt, [each for each in engine.forces if each not in halves])
 
 
-def _add_forces(engine: Engine, dt: float) -> None:
-    """Add all forces, one after the other."""
-    for each in list(engine.forces):
+def _add_forces(engine: Engine, dt: float, forces: list[Force]) -> None:
+    for each in forces:
         each.add(engine, dt)
     engine.fill_velocity()
 
