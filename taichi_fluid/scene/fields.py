@@ -229,10 +229,10 @@ class Solver(Config):
         ge=1,
         le=100_000,
     )
-    scheme: Literal["reflection", "splitting"] = Field(
-        "reflection",
-        description="time integration on the staggered grid: advection-reflection, of second order, or advection and "
-        "projection one after the other, of first",
+    scheme: Literal["splitting", "reflection"] = Field(
+        "splitting",
+        description="time integration on the staggered grid: advection and projection one after the other, or "
+        "advection-reflection, which keeps the energy of vortices",
     )
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")

@@ -7,7 +7,6 @@ from ..carried import rate_of
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
-from ..physics.reflection import extrapolate
 from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
@@ -50,17 +49,17 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
 def advect(engine: Engine, dt: float) -> Iterator[None]:
     """Carry everything along a velocity that a projection has left.
 
-    From the middle of a step that is where it is going to be at its end, and the velocity that is carried is reflected.
-    Beside solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
+    From the middle of a step that is where it has arrived there, and the velocity that is carried is reflected. Beside
+    solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
     """
-    velocity, half = engine.state.velocity, 0.5 * dt
+    velocity, half = engine.state.velocity.current, 0.5 * dt
     if not engine.halved:
-        yield from _advect(engine, dt, velocity.current)
+        yield from _advect(engine, dt, velocity)
         return
     apart = not engine.advection.shares_paths
     if apart:
         yield from _advect_scalars(engine, dt)
-    extrapolate(engine.grid, engine.before, velocity.current)
+    engine.before.copy_from(velocity)
     _press(engine, half)
     yield
     yield from _advect(engine, half, engine.before, scalars=not apart)

@@ -25,7 +25,6 @@ from .activity import is_anything_near, mark_tile_at, noted_at, spread_mark_at, 
 from .backtrace import along_axis, wrapped
 from .visibility import Visibility, blend_visible, is_free, without_mark
 
-
 _SKEW = 0.3
 """A quarter where steps are short; a fifth more is for what steps of finite length leave."""
 
