@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .._ti import ti
-from ..kernels import Array, float_vector, int_vector, kernel_family, loop_shape
+from ..kernels import Array, array_of, float_vector, int_vector, kernel_family, loop_shape
 from ..operators.vectors import length
 from .solids.shapes import SampledDistance
 
@@ -82,7 +82,7 @@ def mesh_kernels(loops):
                 distance = -distance
             values[at] = distance
 
-    return {"measure": measure}
+    return (measure,)
 
 
 def read_triangles(path: str | Path) -> np.ndarray:
@@ -133,11 +133,9 @@ def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> Sampled
     spacing = size / points
     shape = tuple(math.ceil(2 * h / spacing) + 1 + 2 * MARGIN for h in half)
     origin = tuple(-0.5 * spacing * (n - 1) for n in shape)
-    device = ti.ndarray(ti.f32, triangles.size)
-    device.from_numpy(np.ascontiguousarray(triangles, dtype=np.float32).ravel())
     values = ti.ndarray(ti.f32, int(np.prod(shape)))
     mesh_kernels(loop_shape(3)).measure(
-        device, len(triangles), values, int_vector(3)(*shape), float_vector(3)(*origin), spacing
+        array_of(triangles), len(triangles), values, int_vector(3)(*shape), float_vector(3)(*origin), spacing
     )
     distances = values.to_numpy().reshape(shape)
     if not distances.min() < 0:

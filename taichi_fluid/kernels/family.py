@@ -26,13 +26,17 @@ def loops(shape: LoopShape) -> SimpleNamespace:
 
 
 def kernel_family(define):
-    """Make ``define(loops, *extra)``, which returns kernels, a lookup ``family(shape, *extra)`` that builds each once."""
+    """Make ``define(loops, *extra)`` a lookup ``family(shape, *extra)`` that builds each of its kernels once.
+
+    It returns them, ``return first, second``; or where something goes with them, ``{"first": first, "Size": Size}``.
+    """
 
     @functools.cache
     def family(shape: LoopShape, *extra) -> SimpleNamespace:
         made = define(loops(shape), *extra)
+        named = made if isinstance(made, dict) else {kernel.__name__: kernel for kernel in made}
         return SimpleNamespace(
-            **{name: Launcher(value) if hasattr(value, "_primal") else value for name, value in made.items()}
+            **{name: Launcher(value) if hasattr(value, "_primal") else value for name, value in named.items()}
         )
 
     return functools.update_wrapper(family, define)

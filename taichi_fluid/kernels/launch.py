@@ -56,8 +56,8 @@ class Launcher:
     def __init__(self, kernel):
         functools.update_wrapper(self, kernel)
         self._kernel, self._primal = kernel, kernel._primal
-        annotations = [argument.annotation for argument in self._primal.arguments]
-        self._setters = None if self._primal.return_type else _setters(annotations)
+        setters = [_setter(argument.annotation) for argument in self._primal.arguments]
+        self._setters = None if self._primal.return_type or None in setters else setters
         self._ready: tuple[Any, Any] = (None, None)
 
     def __call__(self, *args, **kwargs) -> None:
@@ -98,19 +98,12 @@ def translate(kernel) -> None:
         program.compile_kernel(program.config(), program.get_device_caps(), one)
 
 
-def _setters(annotations):
-    """A function for each argument, ``set(context, index, value)``, that says whether it has taken it; None for none."""
-    setters = [_setter(annotation) for annotation in annotations]
-    return None if None in setters else setters
-
-
 def _setter(annotation):
+    """A function for an argument, ``set(context, index, value)``, that says whether it has taken it; None for none."""
     if isinstance(annotation, ti.types.ndarray):
         return functools.partial(_set_array, annotation.dtype) if annotation.ndim == 1 else None
-    if annotation is ti.f32:
-        return _set_float
-    if annotation is ti.i32:
-        return _set_int
+    if annotation is ti.f32 or annotation is ti.i32:
+        return functools.partial(_set_number, annotation is ti.f32)
     if isinstance(annotation, MatrixType) and annotation.ndim == 1 and annotation.dtype in (ti.f32, ti.i32):
         return functools.partial(_set_vector, annotation.n, annotation.dtype == ti.f32)
     return None
@@ -123,17 +116,11 @@ def _set_array(dtype, context, index, value) -> bool:
     return fits
 
 
-def _set_float(context, index, value) -> bool:
-    fits = isinstance(value, (float, int))
+def _set_number(real, context, index, value) -> bool:
+    fits = isinstance(value, (float, int) if real else int)
     if fits:
-        context.set_arg_float((index,), float(value))
-    return fits
-
-
-def _set_int(context, index, value) -> bool:
-    fits = isinstance(value, int)
-    if fits:
-        context.set_arg_int((index,), int(value))
+        put, kind = (context.set_arg_float, float) if real else (context.set_arg_int, int)
+        put((index,), kind(value))
     return fits
 
 

@@ -43,6 +43,14 @@ def float_vector(dim: int):
     return ti.types.vector(dim, ti.f32)
 
 
+def array_of(values, dtype=ti.f32):
+    """A new array on the device with ``values``, flat, as numbers of a type."""
+    values = np.ascontiguousarray(values, dtype=np.float32 if dtype == ti.f32 else np.int32).ravel()
+    array = ti.ndarray(dtype, values.size)
+    array.from_numpy(values)
+    return array
+
+
 def memory_of(array) -> np.ndarray | None:
     """On a CPU the values of an f32 array themselves, for as long as it lives; None where a device holds them.
 

@@ -116,6 +116,11 @@ def _plane_end(n, axis: ti.template()):
     return end
 
 
+def namespace(*functions, **others) -> SimpleNamespace:
+    """Functions by their names, and other things by theirs."""
+    return SimpleNamespace(**{function.__name__: function for function in functions}, **others)
+
+
 def share_loop(shape: LoopShape):
     """``each_share(shared, serial)``: shares among threads, or all as one."""
     tasks = min(TASKS_PER_THREAD * shape.threads, MOST_TASKS)
@@ -190,10 +195,9 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
         """
         cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
 
-    return SimpleNamespace(
-        dim=dim, IntVector=int_vector(dim), FloatVector=float_vector(dim), cells_from=cells_from, each_cell=each_cell,
-        each_cell_in=each_cell_in, each_cell_alone=each_cell_alone, each_on_plane=each_on_plane, each_share=each_share,
-    )  # fmt: skip
+    types = {"IntVector": int_vector(dim), "FloatVector": float_vector(dim)}
+    made = (each_cell, each_cell_in, each_cell_alone, each_on_plane, cells_from, each_share)
+    return namespace(*made, dim=dim, **types)
 
 
 def colour_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
@@ -227,7 +231,7 @@ def colour_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
                 if I[last] <= n[last]:
                     body(flat(I, s), I, s, *args)
 
-    return SimpleNamespace(colour_from=colour_from, each_of_colour=each_of_colour)
+    return namespace(colour_from, each_of_colour)
 
 
 def pixel_loops(shape: LoopShape) -> SimpleNamespace:
@@ -250,4 +254,4 @@ def pixel_loops(shape: LoopShape) -> SimpleNamespace:
             for pixel in range(width * height):
                 body(pixel % width, pixel // width, *args)
 
-    return SimpleNamespace(each_pixel=each_pixel)
+    return namespace(each_pixel)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from .._ti import argument, ti, traced
 from .layout import flat, strides_of
-from .loops import LoopShape, Shared, part, position_in_box, rows_of
+from .loops import LoopShape, Shared, namespace, part, position_in_box, rows_of
 
 ROW_PARTIALS = 64
 CELL_PARTIALS = 8192
@@ -41,7 +41,7 @@ def _partials_of_rows(*_):
 
 
 def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
-    """``reduce_cells``, ``reduced``, ``reduce_to`` and, for others to build on, ``reduced_row`` and ``reduce``."""
+    """``reduce_cells``, ``reduced``, ``reduce_to`` and, for others to build on, ``reduced_row``."""
     last, rows, serial, each_share = shape.dim - 1, shape.rows, shape.serial, cells.each_share
 
     @ti.func
@@ -67,8 +67,11 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             partials[chunk] = total
 
     @ti.func
-    def reduce(n, partials: ti.template(), reduction):
-        """First stage: partial results, always in the same order."""
+    def reduce_cells(
+        n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
+    ):
+        """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
+        reduction = Reduction(start, combine, body, args)
         if ti.static(rows):
             each_share(Shared(_partials_of_rows, reduce_chunks, (n, partials, reduction)), serial)
         else:
@@ -87,13 +90,6 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
                 for k in range(CELL_PARTIALS // CELL_FOLDS):
                     folded = reduction.combine(folded, partials[fold + k * CELL_FOLDS])
                 partials[CELL_PARTIALS + fold] = folded
-
-    @ti.func
-    def reduce_cells(
-        n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
-    ):
-        """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
-        reduce(n, partials, Reduction(start, combine, body, args))
 
     @ti.func
     def reduced(partials: ti.template(), start, combine: ti.template()):
@@ -119,12 +115,10 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         args: ti.template(),
     ):
         """``reduce_cells``, and the one number that it makes in a place of ``out``."""
-        reduce(n, partials, Reduction(start, combine, body, args))
+        reduce_cells(n, partials, start, combine, body, args)
         # Not marked serial a loop of one iteration would wake a thread.
         ti.loop_config(serialize=True)
         for _ in range(1):
             out[place] = reduced(partials, start, combine)
 
-    return SimpleNamespace(
-        reduced_row=reduced_row, reduce=reduce, reduce_cells=reduce_cells, reduced=reduced, reduce_to=reduce_to
-    )
+    return namespace(reduced_row, reduce_cells, reduced, reduce_to)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from .._ti import Expr, argument, subscript, ti, traced
 from .layout import ARRAY_BITS, address, cells_of
-from .loops import LoopShape, Operator
+from .loops import LoopShape, Operator, namespace
 
 STRIP, LONG_STRIP = 16, 32
 """Cells of a strip, and of a long one.
@@ -155,16 +155,7 @@ def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operato
     """The numbers that ``operator`` returns for each cell of a strip, each into its array.
 
     All are known before the first is written, so of an array that is written the operator may read its own cell.
-
-    Args:
-        c: Flat index of the first cell.
-        I: Its integer position.
-        m: Cells, at most ``width``.
-        s: Strides.
-        n: Cells of the grid.
-        out: For each number that is returned ``(array, component)``.
-        width: Cells of a whole strip.
-        operator: ``body(c, I, s, *args)`` returns one number, or a vector.
+    ``body(c, I, s, *args)`` returns one number, or a vector; ``out`` has ``(array, component)`` for each.
     """
     values = ti.Matrix.zero(ti.f32, ti.static(len(out)), width)
     along_strip(m, width, _evaluate, (c, I, s, values, lane, operator))
@@ -216,12 +207,4 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, component)`` for each number."""
         each_strip(n, width, write_strip, (n, out, width, Operator(value, args)))
 
-    return SimpleNamespace(
-        width=width,
-        long=long,
-        strips_from=strips_from,
-        each_strip=each_strip,
-        each_strip_to=each_strip_to,
-        write_cells=write_cells,
-        write_strips=write_strips,
-    )
+    return namespace(strips_from, each_strip, each_strip_to, write_cells, write_strips, width=width, long=long)

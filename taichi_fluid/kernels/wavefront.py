@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from .._ti import argument, ti
 from .layout import flat, strides_of
-from .loops import BLOCK, MOST_TASKS, LoopShape, Operator, part
+from .loops import BLOCK, MOST_TASKS, LoopShape, Operator, namespace, part
 from .reduce import Reduction, add
 
 RED, BLACK, EVERY, STRIPS, LONG_STRIPS = range(5)
@@ -27,13 +27,8 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
     """``wavefront`` and ``total_of``."""
     passes_over = _passes_over(shape, below)
     pipeline, shares_of, close_seam, pipes = _pipelines(shape, passes_over.nth_pass)
-    rows, serial, each_part, sum_cells, reduced = (
-        shape.rows,
-        shape.serial,
-        passes_over.each_part,
-        passes_over.sum_cells,
-        below.reduced,
-    )
+    rows, serial, each_part = shape.rows, shape.serial, passes_over.each_part
+    reduce_cells, reduced = below.reduce_cells, below.reduced
     # Then they take less time than it does to wake the thread pool.
     few_seams = pipes <= 2 or shape.dim == 2
 
@@ -75,7 +70,7 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
             for p in ti.static(range(len(passes))):
                 each_part(n, *passes[p])
             if ti.static(len(total) > 0):
-                sum_cells(n, *total)
+                reduce_cells(n, total[0], ti.f32(0.0), add, total[1], total[2])
 
     @ti.func
     def total_of(n, partials: ti.template()):
@@ -91,14 +86,14 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
             total = reduced(partials, ti.f32(0.0), add)
         return total
 
-    return SimpleNamespace(wavefront=wavefront, total_of=total_of)
+    return namespace(wavefront, total_of)
 
 
 def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
     """One pass: over a plane on a CPU, over the grid elsewhere."""
     dim, last = shape.dim, shape.dim - 1
     width, long, strips_from, cells_from = below.width, below.long, below.strips_from, below.cells_from
-    colour_from, reduced_row, reduce_cells = below.colour_from, below.reduced_row, below.reduce_cells
+    colour_from, reduced_row = below.colour_from, below.reduced_row
     each_strip, each_cell, each_of_colour = below.each_strip, below.each_cell, below.each_of_colour
 
     @ti.func
@@ -153,11 +148,7 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
         else:
             each_of_colour(n, cells, body, args)
 
-    @ti.func
-    def sum_cells(n, partials: ti.template(), summand: ti.template(), args: ti.template()):
-        reduce_cells(n, partials, ti.f32(0.0), add, summand, args)
-
-    return SimpleNamespace(nth_pass=nth_pass, each_part=each_part, sum_cells=sum_cells)
+    return namespace(nth_pass, each_part)
 
 
 def _pipelines(shape: LoopShape, nth_pass):

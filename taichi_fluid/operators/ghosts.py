@@ -38,4 +38,4 @@ def ghost_kernels(loops):
         for axis in ti.static(range(loops.dim)):
             each_on_plane(n, axis, wrap_if_periodic, (a, offset, n, wrap, axis))
 
-    return {"wrap_ghosts": wrap_ghosts}
+    return (wrap_ghosts,)

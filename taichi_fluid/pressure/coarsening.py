@@ -1,7 +1,7 @@
 """The coarse systems of multigrid: what they solve for, and how far their faces are open."""
 
 from .._ti import argument, ti
-from ..kernels import Array, cells_of, flat, kernel_family, strides_of
+from ..kernels import Array, cells_of, flat, float_vector, kernel_family, strides_of
 from .system import LinearSystem
 
 
@@ -110,7 +110,7 @@ def _scale_side_at(c, I, s, open: Array, n, axis: ti.template(), factors):
 def coarsening_kernels(loops):
     IntVector, each_cell, dim = loops.IntVector, loops.each_cell, loops.dim
     each_cell_in, each_on_plane = loops.each_cell_in, loops.each_on_plane
-    Box = ti.types.vector(2 * dim, ti.f32)
+    Box = float_vector(2 * dim)
 
     @ti.kernel
     def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector):
@@ -130,13 +130,7 @@ def coarsening_kernels(loops):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, _scale_side_at, (open, n, axis, factors))
 
-    return {
-        "coarsen_unknowns": coarsen_unknowns,
-        "drop_split": drop_split,
-        "coarsen_open": coarsen_open,
-        "scale_sides": scale_sides,
-        "Box": Box,
-    }
+    return coarsen_unknowns, drop_split, coarsen_open, scale_sides
 
 
 def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]) -> None:
@@ -151,4 +145,4 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
         coarse.set_ghosts(coarse.unknown, coarse.wrap)
         kernels.coarsen_open(fine.open, coarse.open, coarse.unknown, coarse.n, fine.n, coarse.wrap)
         coarse.close_sides()
-        kernels.scale_sides(coarse.open, coarse.n, kernels.Box(*factors))
+        kernels.scale_sides(coarse.open, coarse.n, float_vector(len(factors))(*factors))

@@ -75,7 +75,7 @@ def addition_kernels(loops):
     def add_correction(x: Array, z: Array, n: loops.IntVector, factor: ti.f32):
         loops.each_cell(n, _add_at, (x, z, factor))
 
-    return {"add_correction": add_correction}
+    return (add_correction,)
 
 
 @kernel_family
@@ -146,7 +146,7 @@ def search_kernels(loops, coupling):
         """One iteration, given z = M r and, in ``partials`` as ``wavefront`` leaves it, r · z."""
         follow(_Search(x, r, z, d, a_d, partials, scalars), System(inv_diag, n, open, cut, x=d), wrap, True)
 
-    return {"iterate": iterate, "iterate_summed": iterate_summed}
+    return iterate, iterate_summed
 
 
 class Work(NamedTuple):

@@ -11,7 +11,7 @@ of in its region, roots are hooked under lower roots of their neighbours, pointe
 import numpy as np
 
 from .._ti import argument, ti
-from ..kernels import PARTIALS, Array, IntArray, add, cells_of, kernel_family, largest
+from ..kernels import PARTIALS, Array, IntArray, add, array_of, cells_of, kernel_family, largest
 from .system import LinearSystem, System
 
 CHUNK = 4096
@@ -57,7 +57,7 @@ def mean_kernels(loops):
         reduce_to(sums, 0, n, partials, ti.f32(0.0), add, unknown_value_at, (x, inv_diag))
         each_cell(n, subtract_at, (x, inv_diag, sums[0] / sums[1]))
 
-    return {"count_unknowns": count_unknowns, "remove_mean": remove_mean}
+    return count_unknowns, remove_mean
 
 
 @argument
@@ -163,13 +163,7 @@ def label_kernels(loops, coupling):
         system = System(inv_diag, n, open, cut)
         reduce_to(out, 1, n, partials, ti.f32(0.0), largest, _held_at, (system, held))
 
-    return {
-        "start_labels": start_labels,
-        "hook": hook,
-        "shorten": shorten,
-        "count_roots": count_roots,
-        "find_held": find_held,
-    }
+    return start_labels, hook, shorten, count_roots, find_held
 
 
 @kernel_family
@@ -195,7 +189,7 @@ def region_kernels(loops):
             for k in range(chunks[chunk], chunks[chunk + 1]):
                 x[order[k]] = x[order[k]] - sums[chunk_count + chunk]
 
-    return {"remove_means": remove_means}
+    return (remove_means,)
 
 
 class Constant:
@@ -305,7 +299,9 @@ class ConnectedRegions:
             chunks += [*range(start + CHUNK, end, CHUNK), end]
             regions.append(len(chunks) - 1)
         self.several = len(regions) > 1
-        self._lists = tuple(_int_array(values) for values in (index[order], chunks, regions)) if self.several else ()
+        self._lists = (
+            tuple(array_of(values, ti.i32) for values in (index[order], chunks, regions)) if self.several else ()
+        )
         self._sums = ti.ndarray(ti.f32, 2 * len(chunks))
         self._sums.fill(0.0)
 
@@ -330,10 +326,3 @@ def call(kernel, *args) -> None:
 
 
 NullSpace = NoNullSpace | Constant | ConnectedRegions
-
-
-def _int_array(values):
-    values = np.ascontiguousarray(values, dtype=np.int32)
-    array = ti.ndarray(ti.i32, len(values))
-    array.from_numpy(values)
-    return array

@@ -79,7 +79,7 @@ def diagonal_kernels(loops):
     def precondition(r: Array, inv_diag: Array, z: Array, n: IntVector):
         each_cell(n, scale_at, (System(inv_diag, n, x=z, rhs=r),))
 
-    return {"precondition": precondition}
+    return (precondition,)
 
 
 class Diagonal(_OfOneLevel):

@@ -117,13 +117,13 @@ def projection_kernels(loops, expands, on):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         each_cell(n, _write_cut_rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), rhs, solids))
 
-    return {"compute_rhs": compute_rhs, "compute_cut_rhs": compute_cut_rhs}
+    return compute_rhs, compute_cut_rhs
 
 
 @kernel_family
 def gradient_kernels(loops, cut):
     IntVector, each_cell, each_strip_to, width = loops.IntVector, loops.each_cell, loops.each_strip_to, loops.width
-    Flags = ti.types.vector(2 * loops.dim, ti.i32)
+    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def subtract_gradient(
@@ -143,11 +143,7 @@ def gradient_kernels(loops, cut):
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
         each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
 
-    return {
-        "subtract_gradient": subtract_gradient,
-        "subtract_centred_gradient": subtract_centred_gradient,
-        "Flags": Flags,
-    }
+    return subtract_gradient, subtract_centred_gradient
 
 
 class Projection:
@@ -180,7 +176,7 @@ class Projection:
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, solids is not None)
-        self._held = self._gradient.Flags(*(int(held) for held in sides.box))
+        self._held = int_vector(2 * grid.dim)(*(int(held) for held in sides.box))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)
         self.update()

@@ -131,10 +131,4 @@ def relaxation_kernels(loops, coupling):
             if balanced == 1:
                 remove_mean(x, inv_diag, n)
 
-    return {
-        "sweep": sweep,
-        "first_sweep": first_sweep,
-        "start": start,
-        "smooth": smooth,
-        "solve_coarsest": solve_coarsest,
-    }
+    return sweep, first_sweep, start, smooth, solve_coarsest

@@ -205,7 +205,7 @@ def residual_kernels(loops, coupling):
         """The largest |value| of what is solved for."""
         reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _size_at, (x, inv_diag))
 
-    return {"start": start, "true_residual": true_residual, "scale": scale, "find_largest": find_largest}
+    return start, true_residual, scale, find_largest
 
 
 class Residual:

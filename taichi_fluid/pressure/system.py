@@ -258,7 +258,7 @@ def _close_at(c, I, s, open: Array, n, axis: ti.template(), kept):
 def setup_kernels(loops, held_by_cell):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_on_plane, dim = loops.each_on_plane, loops.dim
-    Box, Flags = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
+    Box, Flags = float_vector(2 * dim), int_vector(2 * dim)
 
     @ti.kernel
     def mark_box(unknown: Array, n: IntVector, first: IntVector):
@@ -301,17 +301,7 @@ def setup_kernels(loops, held_by_cell):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, wrap_or_clear, (a, n, wrap, axis))
 
-    return {
-        "mark_box": mark_box,
-        "mark_positive": mark_positive,
-        "close_sides": close_sides,
-        "compute_inv_diag": compute_inv_diag,
-        "compute_cut_inv_diag": compute_cut_inv_diag,
-        "mark_faces": mark_faces,
-        "set_ghosts": set_ghosts,
-        "Box": Box,
-        "Flags": Flags,
-    }
+    return mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts
 
 
 def renewed(vector, values: list[int]):
@@ -348,7 +338,7 @@ class LinearSystem:
         """Say which axes are periodic, and whether coefficients are to come."""
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = renewed(self.wrap, wraps)
-        self._kept = self._kernels.Flags(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
+        self._kept = int_vector(2 * self.grid.dim)(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
         self.coupling = Coupling(cut, any(wraps))
         if cut and self._open is self._nothing:
             self._open = self.grid.array(self.grid.dim)
@@ -396,7 +386,7 @@ class LinearSystem:
                 self.inv_diag,
                 self.n,
                 int_vector(dim)(*first),
-                kernels.Box(*sides.box),
+                float_vector(2 * dim)(*sides.box),
                 float_vector(dim)(*sides.inside),
                 shift,
             )

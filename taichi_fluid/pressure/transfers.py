@@ -354,12 +354,7 @@ def transfer_kernels(loops, coupling):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
 
-    return {
-        "compute_weight": compute_weight,
-        "compute_residual": compute_residual,
-        "restrict": restrict,
-        "prolong": prolong,
-    }
+    return compute_weight, compute_residual, restrict, prolong
 
 
 @kernel_family
@@ -420,8 +415,4 @@ def cycle_kernels(loops, cut):
         system = System(inv_diag, n, open, cut, x, rhs)
         prolong_then_smooth(system, transfer, weight, (partials, product_at, (rhs, x)))
 
-    return {
-        "smooth_and_restrict": smooth_and_restrict,
-        "prolong_and_smooth": prolong_and_smooth,
-        "prolong_smooth_and_sum": prolong_smooth_and_sum,
-    }
+    return smooth_and_restrict, prolong_and_smooth, prolong_smooth_and_sum

@@ -126,7 +126,7 @@ def arrow_kernels(loops, has_solids, on):
         tiling, obstacle = Tiling(tiles, extent, horizontal, vertical, outwards), Obstacle(distance, n, dx, has_solids)
         each_pixel(size[0], size[1], _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle))
 
-    return {"blend_arrows": blend_arrows}
+    return (blend_arrows,)
 
 
 def arrow_tiles(extent: tuple[int, int], arrows: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import functools
 import numpy as np
 
 from .._ti import argument, local, subscript, ti, traced
+from ..kernels import array_of
 
 KNOTS = {
     "viridis": (
@@ -100,12 +101,5 @@ class Tables:
     def __getitem__(self, name: str):
         """The table of a colour map, flat."""
         if name not in self._tables:
-            self._tables[name] = upload(table(name))
+            self._tables[name] = array_of(table(name))
         return self._tables[name]
-
-
-def upload(values: np.ndarray):
-    """A new array on the device with ``values``, flat and f32."""
-    array = ti.ndarray(ti.f32, values.size)
-    array.from_numpy(np.ascontiguousarray(values, dtype=np.float32).reshape(-1))
-    return array

@@ -28,7 +28,7 @@ def enlarge_kernels(loops):
     def enlarge(out: Array, out_size: Size, image: Array, size: Size, step: Pair):
         each_pixel(out_size[0], out_size[1], _enlarged_pixel, (Screen(out, out_size), Screen(image, size), step))
 
-    return {"enlarge": enlarge}
+    return (enlarge,)
 
 
 def enlarge(image: Image, out: Image) -> None:

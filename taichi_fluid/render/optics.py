@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from .._ti import argument, local, subscript, ti, traced
 from ..grid import Grid, given
-from ..kernels import Array, cells_of, float_vector, kernel_family
+from ..kernels import Array, array_of, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
 from .bricks import Bricks, Occupancy
-from .colour_maps import Ramp, upload
+from .colour_maps import Ramp
 from .surfaces import Lamp, Obstacle
 
 RAY_STEP = 0.7
@@ -157,7 +157,7 @@ def light_kernels(loops, has_solids):
         obstacle = Obstacle(distance, fine_n, dx, has_solids)
         each_cell_in(n * 0, n + 2, n, _write_light, (light, extinction, direction, obstacle))
 
-    return {"compute_light": compute_light}
+    return (compute_light,)
 
 
 @kernel_family
@@ -183,7 +183,7 @@ def optics_kernels(loops, has_smoke, has_dye, glows, has_solids):
         lamp = Lamp(light, light_n, sun, ambient, None)
         each_cell_in(n * 0, n + 2, n, _write_glow, (glow, n, matter, albedo, lamp))
 
-    return {"compute_extinction": compute_extinction, "compute_glow": compute_glow}
+    return compute_extinction, compute_glow
 
 
 class Optics:
@@ -230,7 +230,7 @@ class Optics:
         strength, incandescence = opacity * look.extinction, opacity * look.incandescence
         glows = temperature is not None and incandescence > 0
         if glows and self._emission is None:
-            self._emission = upload(blackbody.glow_table())
+            self._emission = array_of(blackbody.glow_table())
         there = (smoke is not None, dye is not None, glows)
         kernels = optics_kernels(self.grid.costly_loops, *there, distance is not None)
         *stand_ins, no_table, no_distance = self._nothing

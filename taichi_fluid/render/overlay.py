@@ -30,7 +30,7 @@ def overlay_kernels(loops):
     def blend_panel(image: Array, size: Size, panel: Array, panel_size: Size, corner: Size):
         each_pixel(panel_size[0], panel_size[1], _blend_pixel, (Screen(image, size), panel, panel_size[0], corner))
 
-    return {"blend_panel": blend_panel}
+    return (blend_panel,)
 
 
 class Overlay:

@@ -137,7 +137,7 @@ def range_kernels(loops, has_solids, dim, on):
         layer = Layer(fluid, base, ways, has_solids)
         reduce_to(out, 0, size, partials, ti.f32(0.0), largest, _fastest_at, (layer, Flow(u, n, on), weights))
 
-    return {"extreme": extreme, "fastest": fastest}
+    return extreme, fastest
 
 
 class Ranges:

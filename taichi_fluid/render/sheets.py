@@ -78,7 +78,7 @@ def sheet_kernels(loops, has_solids):
             (screen, backdrop, Eye(eye, forward, right, up), medium, normal, sheets, surface),
         )
 
-    return {"blend_sheets": blend_sheets}
+    return (blend_sheets,)
 
 
 def render_sheets(

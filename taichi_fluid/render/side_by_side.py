@@ -38,7 +38,7 @@ def joining_kernels(loops):
             size[0], size[1], _joined_pixel, (Screen(image, size), Screen(left, left_size), Screen(right, right_size))
         )
 
-    return {"join": join}
+    return (join,)
 
 
 def half_width(width: int) -> int:

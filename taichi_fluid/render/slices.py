@@ -58,7 +58,7 @@ def slice_kernels(loops, has_solids):
         obstacle = Obstacle(distance, n, dx, has_solids)
         each_pixel(size[0], size[1], _slice_pixel, (screen, window, values, scale, shade, obstacle))
 
-    return {"colour_slice": colour_slice}
+    return (colour_slice,)
 
 
 def plane_window(grid: Grid, plane: Plane, image: Image) -> tuple:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..kernels import flat, float_vector, int_vector, strides_of
@@ -46,14 +44,6 @@ def surface_arguments(surfaces: Surfaces | None, nothing, dim: int) -> tuple:
         return surfaces.arguments()
     black, point = float_vector(3)(0.0, 0.0, 0.0), float_vector(dim)(*(0.0,) * dim)
     return (*nothing, int_vector(dim)(*(0,) * dim), black, black, point)
-
-
-def colour_table(colours: Sequence[Sequence[float]]):
-    """Colours of all solids on the device."""
-    values = np.asarray(colours, dtype=np.float32).ravel()
-    table = ti.ndarray(ti.f32, len(values))
-    table.from_numpy(values)
-    return table
 
 
 @argument

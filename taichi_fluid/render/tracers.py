@@ -327,7 +327,7 @@ def tracer_kernels(loops, has_solids, on):
             _draw_tracer(k, crowd, size, eye_of_picture, scale, streaks, obstacle)
         each_pixel(size[0], size[1], _screen_pixel, (Screen(image, size), light))
 
-    return {"advance": advance, "draw": draw}
+    return advance, draw
 
 
 class Tracers:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from .._ti import ti
 from ..boundaries.walls import SCALAR
-from ..kernels import Array, kernel_family
+from ..kernels import Array, array_of, kernel_family
 from ..scene import Look
 from ..simulation import Simulation
 from .arrows import render_arrows
@@ -20,7 +20,7 @@ from .optics import Optics
 from .ranges import Plane, Ranges, Smoothed, plane_of
 from .sheets import render_sheets
 from .slices import render_slice
-from .surfaces import Surfaces, colour_table
+from .surfaces import Surfaces
 from .tracers import Tracers
 from .volume import render_slab, render_volume
 
@@ -53,7 +53,7 @@ def strongest_kernels(loops, components):
     def compute_strongest(values: Array, out: Array, n: IntVector, cells: ti.i32):
         each_cell_in(n * 0, n + 2, n, _write_strongest, (values, out, cells, components))
 
-    return {"compute_strongest": compute_strongest}
+    return (compute_strongest,)
 
 
 class Parts:
@@ -128,7 +128,7 @@ class Parts:
         if self._colours is None:
             own = [solid.colour for solid in simulation.scene.solids]
             each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
-            self._colours = colour_table([colour for colour in each for _ in range(solids.images)])
+            self._colours = array_of([colour for colour in each for _ in range(solids.images)])
         sun = [look.light_strength * channel for channel in look.light]
         direction = light_direction(look, simulation.grid.dim)
         light, light_n = self.optics.light, self.optics.light_grid.n

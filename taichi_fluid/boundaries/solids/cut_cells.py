@@ -202,10 +202,4 @@ def solid_kernels(loops):
     def clear_scalar(a: Array, fluid: Array, n: IntVector, offset: ti.i32):
         each_cell(n, _clear_scalar_at, (a, fluid, offset))
 
-    return {
-        "enforce": enforce,
-        "find_fastest": find_fastest,
-        "extend_velocity": extend_velocity,
-        "extend_scalar": extend_scalar,
-        "clear_scalar": clear_scalar,
-    }
+    return enforce, find_fastest, extend_velocity, extend_scalar, clear_scalar

@@ -160,4 +160,4 @@ def raster_kernels(loops, voxels):
     def compute_fluid(open: Array, fluid: Array, n: IntVector):
         each_cell(n, _write_fluid, (open, fluid, n))
 
-    return {"compute_open": compute_open, "compute_fluid": compute_fluid}
+    return compute_open, compute_fluid

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._ti import ti
 from ...operators.shapes import SHAPES
 
 
@@ -23,13 +22,6 @@ class SampledDistance:
     values: np.ndarray
     origin: tuple[float, ...]
     spacing: float
-
-    def upload(self):
-        """The values as an array on the device."""
-        values = np.ascontiguousarray(self.values, dtype=np.float32).ravel()
-        array = ti.ndarray(ti.f32, len(values))
-        array.from_numpy(values)
-        return array
 
 
 @dataclass(frozen=True)

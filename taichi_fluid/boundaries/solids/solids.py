@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ti import ti
 from ...grid import Grid
-from ...kernels import PARTIALS, float_vector, int_vector
+from ...kernels import PARTIALS, array_of, float_vector, int_vector
 from ...operators.ghosts import ghost_kernels
 from ...operators.shapes import SHAPES
 from ..walls import Walls
@@ -114,7 +114,7 @@ class Solids:
     def _table(self, index: int):
         """The values of a sampled distance, uploaded once."""
         if index not in self._tables:
-            self._tables[index] = self.solids[index].shape.upload()
+            self._tables[index] = array_of(self.solids[index].shape.values)
         return self._tables[index]
 
     def _pose(self, index: int, time: float) -> Pose:
