@@ -188,7 +188,7 @@ class _Recorded:
         if null_space.by_region:
             null_space.launch_removal(launch, z)
         if self.factor is None:
-            kernels = search_kernels(system.grid.loops, system.coupling)
+            kernels = system.kernels(search_kernels)
             iterate = kernels.iterate_summed if summed else kernels.iterate
             operator = (system.inv_diag, system.open, system.n, system.wrap)
             launch(iterate, out, residual.r, z, d, a_d, *operator, partials, residual.scalars)

@@ -24,6 +24,7 @@ from ..grid import Grid
 from ..kernels import PARTIALS
 from .coarsening import coarsen
 from .null_space import Constant
+from .preconditioners import Preconditioner
 from .relaxation import COARSEST_SWEEPS, relaxation_kernels
 from .system import LinearSystem, renewed
 from .transfers import cycle_kernels, transfer_kernels
@@ -50,6 +51,7 @@ class Level(LinearSystem):
     Attributes:
         rhs: Right-hand side, from the next finer level.
         solution: The correction that it finds.
+        visible: 1 where nothing is hidden from a cell in the finer grid; only made beside solids.
         across: Per axis, 1 if the transfer to the next coarser level reaches across its seam.
         balances: Whether the null space is taken out of what comes to this level, and of what leaves it.
     """
@@ -57,40 +59,21 @@ class Level(LinearSystem):
     def __init__(self, grid: Grid, sweeps: int, partials, finest: bool, residual=None):
         super().__init__(grid)
         self.sweeps, self.balances = sweeps, False
-        self.rhs = None if finest else grid.array()
-        self.solution = None if finest else grid.array()
+        self.rhs, self.solution = (None, None) if finest else (grid.array(), grid.array())
         self._residual = grid.array() if residual is None else residual
-        self._weight, self._visible = grid.array(), None
+        self._weight, self.visible = grid.array(), self._nothing
         self.across = self.wrap
         self.null_space = Constant(self, partials)
-
-    @property
-    def visible(self):
-        """1 where nothing is hidden from a cell in the finer grid; one word where there are no coefficients."""
-        return self._visible if self.coupling.cut else self._nothing
-
-    @property
-    def _smoother(self):
-        return relaxation_kernels(self.grid.loops, self.coupling)
-
-    @property
-    def _transfer(self):
-        return transfer_kernels(self.grid.loops, self.coupling)
-
-    @property
-    def _cycle(self):
-        return cycle_kernels(self.grid.loops, self.coupling.cut)
 
     def set_transfer(self, coarse: "Level") -> None:
         """Compute the weights of the transfer to ``coarse``."""
         sizes = zip(self.wrap, self.grid.shape, coarse.grid.shape, strict=True)
         self.across = renewed(self.across, [int(wrap and n % 2 == 0 and m > 1) for wrap, n, m in sizes])
         coarse.set_ghosts(coarse.unknown, self.across)
-        if self.coupling.cut and coarse._visible is None:
-            coarse._visible = coarse.grid.array()
-        self._transfer.compute_weight(
-            self.unknown, self.open, coarse.unknown, self._weight, coarse.visible, self.n, coarse.n, self.across
-        )
+        if self.coupling.cut and coarse.visible is coarse._nothing:
+            coarse.visible = coarse.grid.array()
+        reach = (self._weight, coarse.visible, self.n, coarse.n, self.across)
+        self.kernels(transfer_kernels).compute_weight(self.unknown, self.open, coarse.unknown, *reach)
 
     def balance(self, launch, x) -> None:
         """Take the null space out of ``x`` where this level ``balances``."""
@@ -103,43 +86,45 @@ class Level(LinearSystem):
         scale = 4.0 / 2 ** sum(n > 1 for n in self.grid.shape)
         if self.sweeps == 1 and not self.coupling.wraps:
             reach = (self._weight, self._residual, coarse.visible, coarse.rhs, self.n, coarse.n)
-            launch(self._cycle.smooth_and_restrict, *system, *reach, scale)
+            launch(self.kernels(cycle_kernels).smooth_and_restrict, *system, *reach, scale)
             return
-        launch(self._smoother.start, *system, self.n, self.wrap)
+        transfer = self.kernels(transfer_kernels)
+        launch(self.kernels(relaxation_kernels).start, *system, self.n, self.wrap)
         self._sweep_again(launch, self.sweeps, rhs, x)
-        launch(self._transfer.compute_residual, *system, self._weight, self._residual, self.n, self.across)
-        launch(self._transfer.restrict, self._residual, self.open, coarse.visible, coarse.rhs, coarse.n, self.n, scale)
+        launch(transfer.compute_residual, *system, self._weight, self._residual, self.n, self.across)
+        launch(transfer.restrict, self._residual, self.open, coarse.visible, coarse.rhs, coarse.n, self.n, scale)
 
     def prolong_and_smooth(self, launch, coarse: "Level", rhs, x, partials=None) -> None:
         """Add what the coarser level has found, and sweep back; given ``partials``, rhs · x is left there."""
         reach = (self._weight, self.open, coarse.visible, self.n, coarse.n)
+        together = self.kernels(cycle_kernels)
         if self.coupling.wraps:
-            launch(self._transfer.prolong, coarse.solution, x, *reach, self.across, self.wrap)
-            launch(self._smoother.smooth, x, rhs, self.inv_diag, self.open, self.n, self.wrap)
+            launch(self.kernels(transfer_kernels).prolong, coarse.solution, x, *reach, self.across, self.wrap)
+            launch(self.kernels(relaxation_kernels).smooth, x, rhs, self.inv_diag, self.open, self.n, self.wrap)
         elif partials is not None:
-            launch(self._cycle.prolong_smooth_and_sum, coarse.solution, x, rhs, self.inv_diag, *reach, partials)
+            launch(together.prolong_smooth_and_sum, coarse.solution, x, rhs, self.inv_diag, *reach, partials)
         else:
-            launch(self._cycle.prolong_and_smooth, coarse.solution, x, rhs, self.inv_diag, *reach)
+            launch(together.prolong_and_smooth, coarse.solution, x, rhs, self.inv_diag, *reach)
         self._sweep_again(launch, self.sweeps, rhs, x)
 
     def solve(self, launch, rhs, x) -> None:
         """Sweeps enough for a grid of one or two cells along every axis."""
-        system = (x, rhs, self.inv_diag, self.open, self.n)
+        system, smoother = (x, rhs, self.inv_diag, self.open, self.n), self.kernels(relaxation_kernels)
         if not self.coupling.wraps:
-            launch(self._smoother.solve_coarsest, *system, int(self.balances))
+            launch(smoother.solve_coarsest, *system, int(self.balances))
             return
         self.balance(launch, rhs)
-        launch(self._smoother.start, *system, self.wrap)
+        launch(smoother.start, *system, self.wrap)
         self._sweep_again(launch, COARSEST_SWEEPS, rhs, x)
         self.balance(launch, x)
 
     def _sweep_again(self, launch, sweeps: int, rhs, x) -> None:
         """All sweeps but the first."""
         for _ in range(sweeps - 1):
-            launch(self._smoother.sweep, x, rhs, self.inv_diag, self.open, self.n, self.wrap)
+            launch(self.kernels(relaxation_kernels).sweep, x, rhs, self.inv_diag, self.open, self.n, self.wrap)
 
 
-class Multigrid:
+class Multigrid(Preconditioner):
     """A V-cycle for one grid. ``update`` makes its levels from the finest; ``record`` launches one cycle.
 
     Args:
@@ -149,7 +134,6 @@ class Multigrid:
 
     Attributes:
         levels: From the finest to one of at most two cells along every axis.
-        system: That of the finest level.
     """
 
     def __init__(self, grid: Grid, sweeps: int = 1, residual=None):
@@ -162,7 +146,7 @@ class Multigrid:
             shape = tuple(_halved(n, e) for n, e in zip(fine.shape, extent, strict=True))
             coarse = replace(fine, shape=shape, dx=2 * fine.dx)
             self.levels.append(Level(coarse, sweeps, partials, finest=False))
-        self.system: LinearSystem = self.levels[0]
+        self.system = self.levels[0]
 
     def update(self, sides: BoundaryCoefficients) -> None:
         """Make the coarser levels, once the finest knows what it solves for."""
@@ -195,20 +179,17 @@ class Multigrid:
 
     @property
     def sums(self) -> bool:
-        """Whether a cycle ends with a pass that can sum rhs · solution on its way."""
+        """Whether a cycle ends with a pass that can sum."""
         finest = self.levels[0]
         return finest.sweeps == 1 and len(self.levels) > 1 and not finest.coupling.wraps and not finest.balances
 
     @property
     def vectors(self) -> list:
-        """What a recording of a cycle names that may change with the sides."""
+        """Of all levels."""
         return [vector for level in self.levels for vector in (level.wrap, level.across)]
 
     def record(self, launch, rhs, solution, partials=None) -> None:
-        """Launch ``solution = M rhs``, one V-cycle from zero, on arrays of the finest grid.
-
-        Given ``partials``, where ``sums``, rhs · solution is left there.
-        """
+        """Launch one V-cycle from zero."""
 
         def v_cycle(depth: int, rhs, x, partials=None) -> None:
             level = self.levels[depth]

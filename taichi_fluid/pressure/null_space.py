@@ -10,7 +10,7 @@ of in its region, roots are hooked under lower roots of their neighbours, pointe
 
 import numpy as np
 
-from .._ti import argument, ti
+from .._ti import ti
 from ..kernels import PARTIALS, Array, IntArray, add, array_of, cells_of, kernel_family, largest
 from .system import LinearSystem, System
 
@@ -29,10 +29,7 @@ def unknown_value_at(c, I, s, x: Array, inv_diag: Array):
 
 @ti.func
 def _one_at(c, I, s, inv_diag: Array):
-    value = ti.f32(0.0)
-    if inv_diag[c] > 0:
-        value = ti.f32(1.0)
-    return value
+    return ti.select(inv_diag[c] > 0, ti.f32(1.0), ti.f32(0.0))
 
 
 @ti.func
@@ -60,25 +57,15 @@ def mean_kernels(loops):
     return count_unknowns, remove_mean
 
 
-@argument
-class _Labels:
-    """What region each cell is known to belong to, and whether a pass has changed that."""
-
-    label: object
-    changed: object
-
-
 @ti.func
 def _start_label_at(c, I, s, label: IntArray, inv_diag: Array):
-    label[c] = ti.cast(c, ti.i32)
-    if inv_diag[c] == 0:
-        label[c] = ti.i32(-1)
+    label[c] = ti.select(inv_diag[c] == 0, ti.i32(-1), ti.cast(c, ti.i32))
 
 
 @ti.func
-def _hook_at(c, I, s, labels, system, wrap):
+def _hook_at(c, I, s, label: IntArray, changed: IntArray, system, wrap):
     """Hang the root of ``c`` under the root of its lower neighbour along each axis, or the other way round."""
-    label, inv_diag = ti.static(labels.label, system.inv_diag)
+    inv_diag = ti.static(system.inv_diag)
     if inv_diag[c] > 0:
         cells = cells_of(s, system.n)
         for a in ti.static(range(s.n)):
@@ -91,7 +78,7 @@ def _hook_at(c, I, s, labels, system, wrap):
             if joined:
                 one, two = label[c], label[other]
                 if one != two:
-                    labels.changed[0] = ti.i32(1)
+                    changed[0] = ti.i32(1)
                     if one > two:
                         ti.atomic_min(label[one], two)
                     else:
@@ -109,10 +96,7 @@ def _shorten_at(c, I, s, label: IntArray):
 
 @ti.func
 def _is_root_at(c, I, s, label: IntArray):
-    value = ti.f32(0.0)
-    if label[c] == c:
-        value = ti.f32(1.0)
-    return value
+    return ti.select(label[c] == c, ti.f32(1.0), ti.f32(0.0))
 
 
 @ti.func
@@ -131,10 +115,8 @@ def _held_at(c, I, s, system, held: Array):
                     else:
                         inner += ti.f32(1.0)
         value = ti.f32(1.0) / inv_diag[c] - inner
-    if value < ti.f32(1e-3):
-        value = ti.f32(0.0)
-    held[c] = value
-    return value
+    held[c] = ti.select(value < ti.f32(1e-3), ti.f32(0.0), value)
+    return held[c]
 
 
 @kernel_family
@@ -148,7 +130,7 @@ def label_kernels(loops, coupling):
 
     @ti.kernel
     def hook(label: IntArray, inv_diag: Array, open: Array, changed: IntArray, n: IntVector, wrap: IntVector):
-        each_cell(n, _hook_at, (_Labels(label, changed), System(inv_diag, n, open, cut), wrap))
+        each_cell(n, _hook_at, (label, changed, System(inv_diag, n, open, cut), wrap))
 
     @ti.kernel
     def shorten(label: IntArray, n: IntVector):
@@ -265,7 +247,7 @@ class ConnectedRegions:
         system, grid, self.unknowns = self._system, self._system.grid, unknowns
         if self._label is None:
             self._label = ti.ndarray(ti.i32, grid.cells)
-        kernels, label = label_kernels(grid.loops, system.coupling), self._label
+        kernels, label = system.kernels(label_kernels), self._label
         kernels.start_labels(label, system.inv_diag, system.n)
         changed = 1
         while changed:

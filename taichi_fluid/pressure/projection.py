@@ -52,15 +52,7 @@ def _write_cut_rhs_at(c, I, s, wanted, rhs: Array, solids):
 
 @argument
 class _Projected:
-    """What the gradient is taken off from.
-
-    Attributes:
-        u: The velocity.
-        p: The pressure.
-        system: What the pressure was solved with.
-        held: Per side, whether it is held beyond it.
-        scale: What a difference of it is multiplied by.
-    """
+    """A velocity, a pressure, the system that it solves, which sides hold it, and the factor of its differences."""
 
     u: object
     p: object
@@ -122,25 +114,18 @@ def projection_kernels(loops, expands, on):
 
 @kernel_family
 def gradient_kernels(loops, cut):
-    IntVector, each_cell, each_strip_to, width = loops.IntVector, loops.each_cell, loops.each_strip_to, loops.width
+    Index, each_cell, each_strip_to, width = loops.IntVector, loops.each_cell, loops.each_strip_to, loops.width
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def subtract_gradient(
-        velocity: Array,
-        pressure: Array,
-        inv_diag: Array,
-        open: Array,
-        n: IntVector,
-        end: IntVector,
-        held: Flags,
-        scale: ti.f32,
+        velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: Index, end: Index, held: Flags, scale: ti.f32
     ):
         projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale)
         each_strip_to(end, n, width, _project_strip, (projected, width))
 
     @ti.kernel
-    def subtract_centred_gradient(velocity: Array, pressure: Array, n: IntVector, scale: ti.f32):
+    def subtract_centred_gradient(velocity: Array, pressure: Array, n: Index, scale: ti.f32):
         each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
 
     return subtract_gradient, subtract_centred_gradient

@@ -230,7 +230,7 @@ class Residual:
 
     @property
     def _kernels(self):
-        return residual_kernels(self.system.grid.loops, self.system.coupling)
+        return self.system.kernels(residual_kernels)
 
     def look(self) -> Seen:
         """The numbers as they are now."""
@@ -325,7 +325,7 @@ class Residual:
 
     def sweep(self, rhs, out, sweeps: int, null_space: NullSpace) -> SolveResult:
         """Relax exactly ``sweeps`` times from 0: red-black Gauss-Seidel, the cells of even position sum first."""
-        system, relax = self.system, relaxation_kernels(self.system.grid.loops, self.system.coupling).sweep
+        system, relax = self.system, self.system.kernels(relaxation_kernels).sweep
         out.fill(0.0)
 
         def relaxed(rhs) -> SolveResult:

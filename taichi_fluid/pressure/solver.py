@@ -1,6 +1,5 @@
 """One door to every iterative solver: a system, what makes corrections, what it leaves open, and a method."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ..boundaries.coefficients import BoundaryCoefficients
@@ -20,7 +19,7 @@ class _Recipe(NamedTuple):
     """What a method is made of.
 
     Attributes:
-        precondition: Makes corrections; a function of the grid, sweeps and an array to work in.
+        precondition: Makes corrections.
         method: How they make a solution.
         searches: Whether that looks for the best step along each.
         sweeps: Smoothing sweeps per leg of a V-cycle, beside black alone: one and conjugate gradients cost no more than
@@ -28,27 +27,19 @@ class _Recipe(NamedTuple):
         look_every: Iterations between two looks of the host at the residual; 0 for as many as suit the arch.
     """
 
-    precondition: Callable[..., Preconditioner]
+    precondition: type[Preconditioner]
     method: type[ConjugateGradients] | type[Iteration]
     searches: bool
     sweeps: int = 1
     look_every: int = 0
 
 
-def _sweep(grid: Grid, sweeps: int, work) -> Preconditioner:
-    return Sweep(grid)
-
-
-def _diagonal(grid: Grid, sweeps: int, work) -> Preconditioner:
-    return Diagonal(grid)
-
-
 _RECIPES = {
     "multigrid-cg": _Recipe(Multigrid, ConjugateGradients, True),
     "multigrid": _Recipe(Multigrid, Iteration, True, sweeps=2),
-    "cg": _Recipe(_diagonal, ConjugateGradients, True),
-    "gauss-seidel": _Recipe(_sweep, Iteration, False, look_every=8),
-    "jacobi": _Recipe(_diagonal, Iteration, False, look_every=8),
+    "cg": _Recipe(Diagonal, ConjugateGradients, True),
+    "gauss-seidel": _Recipe(Sweep, Iteration, False, look_every=8),
+    "jacobi": _Recipe(Diagonal, Iteration, False, look_every=8),
 }
 
 METHODS = tuple(_RECIPES)

@@ -197,9 +197,7 @@ def _write_inv_diag(c, I, s, unknown: Array, inv_diag: Array, n, first, coeffici
                 diagonal += coefficients.box[2 * a + side]
             elif ti.static(not coefficients.by_cell):
                 diagonal += coefficients.inside[a]
-    inv_diag[c] = ti.f32(0.0)
-    if unknown[c] > 0 and diagonal > 0:
-        inv_diag[c] = ti.f32(1.0) / diagonal
+    inv_diag[c] = ti.select(unknown[c] > 0 and diagonal > 0, ti.f32(1.0) / diagonal, ti.f32(0.0))
 
 
 @ti.func
@@ -209,9 +207,7 @@ def _write_cut_inv_diag(c, I, s, open: Array, inv_diag: Array, n):
     for a in ti.static(range(s.n)):
         face = c + a * cells
         diagonal += open[face] + open[face + s[a]]
-    inv_diag[c] = ti.f32(0.0)
-    if diagonal > 0:
-        inv_diag[c] = ti.f32(1.0) / diagonal
+    inv_diag[c] = ti.select(diagonal > 0, ti.f32(1.0) / diagonal, ti.f32(0.0))
 
 
 @ti.func
@@ -256,47 +252,40 @@ def _close_at(c, I, s, open: Array, n, axis: ti.template(), kept):
 
 @kernel_family
 def setup_kernels(loops, held_by_cell):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_on_plane, dim = loops.each_on_plane, loops.dim
     Box, Flags = float_vector(2 * dim), int_vector(2 * dim)
 
     @ti.kernel
-    def mark_box(unknown: Array, n: IntVector, first: IntVector):
+    def mark_box(unknown: Array, n: Index, first: Index):
         each_cell(n, _is_inside, (unknown, first))
 
     @ti.kernel
-    def mark_positive(values: Array, offset: ti.i32, unknown: Array, n: IntVector, first: IntVector):
+    def mark_positive(values: Array, offset: ti.i32, unknown: Array, n: Index, first: Index):
         each_cell(n, _mark_if_positive, (values, offset, unknown, first))
 
     @ti.kernel
-    def close_sides(open: Array, n: IntVector, kept: Flags):
+    def close_sides(open: Array, n: Index, kept: Flags):
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, _close_at, (open, n, axis, kept))
 
     @ti.kernel
     def compute_inv_diag(
-        unknown: Array,
-        held: Array,
-        inv_diag: Array,
-        n: IntVector,
-        first: IntVector,
-        box: Box,
-        inside: FloatVector,
-        shift: ti.f32,
+        unknown: Array, held: Array, inv_diag: Array, n: Index, first: Index, box: Box, inside: Point, shift: ti.f32
     ):
         coefficients = _Coefficients(box, inside, shift, held, held_by_cell)
         each_cell(n, _write_inv_diag, (unknown, inv_diag, n, first, coefficients))
 
     @ti.kernel
-    def compute_cut_inv_diag(open: Array, inv_diag: Array, n: IntVector):
+    def compute_cut_inv_diag(open: Array, inv_diag: Array, n: Index):
         each_cell(n, _write_cut_inv_diag, (open, inv_diag, n))
 
     @ti.kernel
-    def mark_faces(open: Array, inv_diag: Array, n: IntVector):
+    def mark_faces(open: Array, inv_diag: Array, n: Index):
         each_cell(n, _mark_faces_at, (open, inv_diag, n))
 
     @ti.kernel
-    def set_ghosts(a: Array, n: IntVector, wrap: IntVector):
+    def set_ghosts(a: Array, n: Index, wrap: Index):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, wrap_or_clear, (a, n, wrap, axis))
@@ -314,7 +303,7 @@ class LinearSystem:
 
     Attributes:
         inv_diag: Reciprocal diagonal; 0 where nothing is solved for. With coefficients its last bit is ``needs_faces``.
-        open: How far each lower face is open, 0 to 1; empty until ``set_open`` is called.
+        open: How far each lower face is open, 0 to 1; nothing that is read before ``set_sides`` asks for it.
         coupling: Which kernels serve this operator.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
     """
@@ -324,15 +313,14 @@ class LinearSystem:
         self.n = grid.n
         self.inv_diag = grid.array()
         self.unknown = grid.array()
-        self._nothing = self._open = ti.ndarray(ti.f32, 1)
+        self.open = self._nothing = ti.ndarray(ti.f32, 1)
         self.coupling = Coupling()
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops, False)
 
-    @property
-    def open(self):
-        """The coefficients, or one word where there are none."""
-        return self._open if self.coupling.cut else self._nothing
+    def kernels(self, family):
+        """Those of a family that depends on the loop shape and the coupling."""
+        return family(self.grid.loops, self.coupling)
 
     def set_sides(self, sides: BoundaryCoefficients, cut: bool) -> None:
         """Say which axes are periodic, and whether coefficients are to come."""
@@ -340,8 +328,8 @@ class LinearSystem:
         self.wrap = renewed(self.wrap, wraps)
         self._kept = int_vector(2 * self.grid.dim)(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
         self.coupling = Coupling(cut, any(wraps))
-        if cut and self._open is self._nothing:
-            self._open = self.grid.array(self.grid.dim)
+        if cut and self.open is self._nothing:
+            self.open = self.grid.array(self.grid.dim)
 
     def set_ghosts(self, array, wrap) -> None:
         """Ghosts of an array that is 0 outside the box but for its periodic axes."""
@@ -379,15 +367,13 @@ class LinearSystem:
         else:
             self.set_ghosts(self.unknown, self.wrap)
             dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)
-            held = self._nothing if held is None else held
-            kernels.compute_inv_diag(
+            where = (
                 self.unknown,
-                held,
+                self._nothing if held is None else held,
                 self.inv_diag,
                 self.n,
                 int_vector(dim)(*first),
-                float_vector(2 * dim)(*sides.box),
-                float_vector(dim)(*sides.inside),
-                shift,
             )
+            box, inside = float_vector(2 * dim)(*sides.box), float_vector(dim)(*sides.inside)
+            kernels.compute_inv_diag(*where, box, inside, shift)
         self.set_ghosts(self.inv_diag, self.wrap)

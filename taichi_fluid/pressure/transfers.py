@@ -298,7 +298,7 @@ def _prolong_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
 
 @kernel_family
 def transfer_kernels(loops, coupling):
-    IntVector, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
+    Index, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
     each_on_plane, each_strip, width, dim = loops.each_on_plane, loops.each_strip, loops.long, loops.dim
     cut, wraps = coupling
 
@@ -309,9 +309,9 @@ def transfer_kernels(loops, coupling):
         coarse: Array,
         weight: Array,
         visible: Array,
-        n: IntVector,
-        coarse_n: IntVector,
-        across: IntVector,
+        n: Index,
+        coarse_n: Index,
+        across: Index,
     ):
         if ti.static(cut):
             each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
@@ -322,14 +322,7 @@ def transfer_kernels(loops, coupling):
 
     @ti.kernel
     def compute_residual(
-        x: Array,
-        rhs: Array,
-        inv_diag: Array,
-        open: Array,
-        weight: Array,
-        residual: Array,
-        n: IntVector,
-        across: IntVector,
+        x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, n: Index, across: Index
     ):
         system = System(inv_diag, n, open, cut, x, rhs)
         each_strip(n, width, write_strip_of_system, (system, residual, width, _weighted_residual_at, (weight,)))
@@ -338,15 +331,13 @@ def transfer_kernels(loops, coupling):
                 each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
 
     @ti.kernel
-    def restrict(
-        residual: Array, open: Array, visible: Array, rhs: Array, n: IntVector, fine_n: IntVector, scale: ti.f32
-    ):
+    def restrict(residual: Array, open: Array, visible: Array, rhs: Array, n: Index, fine_n: Index, scale: ti.f32):
         each_strip(n, width, _restrict_strip, (Transfer(residual, rhs, open, visible, fine_n, n, cut), scale, width))
 
     @ti.kernel
     def prolong(
-        coarse: Array, x: Array, weight: Array, open: Array, visible: Array, n: IntVector, coarse_n: IntVector,
-        across: IntVector, wrap: IntVector,
+        coarse: Array, x: Array, weight: Array, open: Array, visible: Array, n: Index, coarse_n: Index,
+        across: Index, wrap: Index,
     ):  # fmt: skip
         for axis in ti.static(range(dim)):
             each_on_plane(coarse_n, axis, wrap_or_clear, (coarse, coarse_n, across, axis))
@@ -358,14 +349,15 @@ def transfer_kernels(loops, coupling):
 
 
 @kernel_family
-def cycle_kernels(loops, cut):
+def cycle_kernels(loops, coupling):
     """Transfers in one traverse of the grid with the sweeps before or after them, where no axis is periodic."""
-    IntVector, wavefront, each_strip, width = loops.IntVector, loops.wavefront, loops.each_strip, loops.long
+    cut = coupling.cut
+    Index, wavefront, each_strip, width = loops.IntVector, loops.wavefront, loops.each_strip, loops.long
 
     @ti.kernel
     def smooth_and_restrict(
         x: Array, rhs: Array, inv_diag: Array, open: Array, weight: Array, residual: Array, visible: Array,
-        coarse_rhs: Array, n: IntVector, coarse_n: IntVector, scale: ti.f32,
+        coarse_rhs: Array, n: Index, coarse_n: Index, scale: ti.f32,
     ):  # fmt: skip
         """Black, red, black from x = 0, and restriction of the residual that they leave."""
         system = System(inv_diag, n, open, cut, x, rhs)
@@ -398,8 +390,8 @@ def cycle_kernels(loops, cut):
 
     @ti.kernel
     def prolong_and_smooth(
-        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: IntVector,
-        coarse_n: IntVector,
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: Index,
+        coarse_n: Index,
     ):  # fmt: skip
         """Prolongation, black, red and black."""
         transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
@@ -407,8 +399,8 @@ def cycle_kernels(loops, cut):
 
     @ti.kernel
     def prolong_smooth_and_sum(
-        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: IntVector,
-        coarse_n: IntVector, partials: Array,
+        coarse: Array, x: Array, rhs: Array, inv_diag: Array, weight: Array, open: Array, visible: Array, n: Index,
+        coarse_n: Index, partials: Array,
     ):  # fmt: skip
         """The same, and rhs · x in ``partials`` as ``wavefront`` leaves it."""
         transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
