@@ -123,10 +123,7 @@ def _mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
         if weight[weight_at + step] > 0:
             total += a[at + step]
             count += ti.f32(1.0)
-    result = fallback
-    if count > 0:
-        result = total / count
-    return result
+    return ti.select(count > 0, total / count, fallback)
 
 
 @ti.func
@@ -156,26 +153,19 @@ def _extend_velocity_at(c, I, s, u: Array, solids):
 
 @kernel_family
 def solid_kernels(loops):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     each_cell_in, reduce_to = loops.each_cell_in, loops.reduce_to
 
     @ti.kernel
     def enforce(
-        velocity: Array,
-        open: Array,
-        distance: Array,
-        owner: Array,
-        motions: Array,
-        n: IntVector,
-        origin: FloatVector,
-        dx: ti.f32,
+        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         each_cell_in(n * 0 + 1, n + 2, n, _enforce_at, (velocity, solids))
 
     @ti.kernel
     def find_fastest(
-        open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector, dx: ti.f32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
         partials: Array, out: Array,
     ):  # fmt: skip
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
@@ -183,23 +173,16 @@ def solid_kernels(loops):
 
     @ti.kernel
     def extend_velocity(
-        velocity: Array,
-        open: Array,
-        distance: Array,
-        owner: Array,
-        motions: Array,
-        n: IntVector,
-        origin: FloatVector,
-        dx: ti.f32,
+        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
     ):
         each_cell(n, _extend_velocity_at, (velocity, CutCells(open, distance, owner, motions, n, origin, dx)))
 
     @ti.kernel
-    def extend_scalar(a: Array, fluid: Array, n: IntVector, offset: ti.i32):
+    def extend_scalar(a: Array, fluid: Array, n: Index, offset: ti.i32):
         each_cell(n, _extend_scalar_at, (a, fluid, offset))
 
     @ti.kernel
-    def clear_scalar(a: Array, fluid: Array, n: IntVector, offset: ti.i32):
+    def clear_scalar(a: Array, fluid: Array, n: Index, offset: ti.i32):
         each_cell(n, _clear_scalar_at, (a, fluid, offset))
 
     return enforce, find_fastest, extend_velocity, extend_scalar, clear_scalar

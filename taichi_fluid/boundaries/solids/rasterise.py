@@ -126,9 +126,7 @@ def _write_fluid(c, I, s, open: Array, fluid: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         total += open[face] + open[face + s[axis]]
-    fluid[c] = ti.f32(0.0)
-    if total > 0:
-        fluid[c] = ti.f32(1.0)
+    fluid[c] = ti.select(total > 0, ti.f32(1.0), ti.f32(0.0))
 
 
 @kernel_family

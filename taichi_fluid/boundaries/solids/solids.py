@@ -65,7 +65,8 @@ class Solids:
         self._kernels = solid_kernels(grid.costly_loops)
         self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
-        self._tables = {}
+        sampled = [index for index, solid in enumerate(self.solids) if isinstance(solid.shape, SampledDistance)]
+        self._tables = {index: array_of(self.solids[index].shape.values) for index in sampled}
         self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
@@ -111,12 +112,6 @@ class Solids:
         motion = self.solids[index].motion
         return motion is not None and motion.moves
 
-    def _table(self, index: int):
-        """The values of a sampled distance, uploaded once."""
-        if index not in self._tables:
-            self._tables[index] = array_of(self.solids[index].shape.values)
-        return self._tables[index]
-
     def _pose(self, index: int, time: float) -> Pose:
         solid, dim = self.solids[index], self.grid.dim
         motion = solid.motion or Motion(solid.a or (0.0,) * dim)
@@ -126,12 +121,9 @@ class Solids:
 
     def _seen_from_box(self, pose: Pose, away: Sequence[float]) -> Pose:
         """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
-        pivot = []
-        for x, low, size, p, shift in zip(
-            pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True
-        ):
-            pivot.append((low + (x - low) % size if p else x) + shift)
-        return pose._replace(pivot=tuple(pivot))
+        along = zip(pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True)
+        pivot = tuple((low + (x - low) % size if p else x) + shift for x, low, size, p, shift in along)
+        return pose._replace(pivot=pivot)
 
     def _rasterize(self, index: int, row: int, pose: Pose, distance, owner, shift: float) -> list[float]:
         """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
@@ -148,7 +140,7 @@ class Solids:
         elif isinstance(solid.shape, SampledDistance):
             kind, shape = "sampled", None
             a, inv_spacing = vector(*solid.shape.origin), 1.0 / solid.shape.spacing
-            table, size = self._table(index), ints(*solid.shape.values.shape)
+            table, size = self._tables[index], ints(*solid.shape.values.shape)
         else:
             kind, shape = "own", solid.shape
         kernels = shape_kernels(grid.costly_loops, shape, kind)
