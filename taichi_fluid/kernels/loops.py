@@ -30,19 +30,12 @@ TASKS_PER_THREAD, MOST_TASKS = 4, 64
 
 
 class LoopShape(NamedTuple):
-    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family.
+    """What the loops of a kernel depend on, apart from sizes: the key of a kernel family."""
 
-    Attributes:
-        dim: Number of axes.
-        rows: Whether they go over rows, as on a CPU, and not over cells.
-        serial: Whether they are not worth waking threads for.
-        threads: Among how many threads rows are shared out.
-    """
-
-    dim: int
-    rows: bool
-    serial: bool = False
-    threads: int = 1
+    dim: int  # number of axes
+    rows: bool  # whether they go over rows, as on a CPU, and not over cells
+    serial: bool = False  # whether they are not worth waking threads for
+    threads: int = 1  # among how many threads rows are shared out
 
 
 def loop_shape(dim: int, serial: bool = False) -> LoopShape:
@@ -239,19 +232,19 @@ def pixel_loops(shape: LoopShape) -> SimpleNamespace:
     tasks = min(TASKS_PER_THREAD * shape.threads, MOST_TASKS)
 
     @ti.func
-    def each_pixel(width, height, body: ti.template(), args: ti.template()):
-        """Every pixel of an image, as ``body(x, y, *args)``; y = 0 is the top row."""
+    def each_pixel(size, body: ti.template(), args: ti.template()):
+        """Every pixel of an image of so many across and down, as ``body(x, y, *args)``; y = 0 is the top row."""
         if ti.static(shape.rows):
             for index in range(ti.static(BLOCK * tasks)):
                 if index % ti.static(BLOCK) == 0:
                     # Every so-many-th row: what is dear in a picture stands together.
                     y = index // ti.static(BLOCK)
-                    while y < height:
-                        for x in range(width):
+                    while y < size[1]:
+                        for x in range(size[0]):
                             body(x, y, *args)
                         y += ti.static(tasks)
         else:
-            for pixel in range(width * height):
-                body(pixel % width, pixel // width, *args)
+            for pixel in range(size[0] * size[1]):
+                body(pixel % size[0], pixel // size[0], *args)
 
     return namespace(each_pixel)

@@ -34,18 +34,13 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
 
     @ti.func
     def wavefront(n, passes: ti.template(), total: ti.template()):
-        """Passes over the grid, one after the other: ``((part, body, args), …)``.
+        """Passes over the grid, one after the other: ``((part, body, args), …)``, where a part is ``EVERY``, ``RED``, ….
 
         On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
         each thread has a share of the planes, so a grid of few planes along its first axis keeps few threads busy.
         A pass may read what another one writes in its own plane and in the two beside it, not further away, and of what
-        it writes itself only the cell that it is at.
-
-        Args:
-            n: Cells.
-            passes: For each the cells that it covers (``EVERY``, ``RED``, …), its body and arguments.
-            total: ``(partials, summand, args)``: after the last pass ``total_of(n, partials)`` is the sum over all cells
-                of ``summand(c, I, s, *args)``, which reads nothing but its cell. Empty: no sum.
+        it writes itself only the cell that it is at. Where ``total`` is not empty but ``(partials, summand, args)``, after
+        the last pass ``total_of(n, partials)`` is the sum of ``summand(c, I, s, *args)``, which reads only its cell.
         """
         work = Passes(passes, total)
         if ti.static(rows and serial):

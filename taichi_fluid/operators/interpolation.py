@@ -35,17 +35,11 @@ def blend(values, fraction):
 
 @argument
 class Place:
-    """A point between the 2^dim cells around it.
+    """A point between the 2^dim cells around it."""
 
-    Attributes:
-        first: Flat index of the lowest of them.
-        fraction: Where the point lies between them, 0 to 1.
-        s: Strides of the grid.
-    """
-
-    first: object
-    fraction: object
-    s: object
+    first: object  # flat index of the lowest of them
+    fraction: object  # where the point lies between them, 0 to 1
+    s: object  # strides of the grid
 
 
 @traced

@@ -49,21 +49,13 @@ def _centred_derivative_at(u: Array, c, component: ti.template(), along: ti.temp
 
 @argument
 class Placement:
-    """What reads a velocity of one grid.
+    """What reads a velocity of one grid."""
 
-    Attributes:
-        collocated: Whether all components lie at cell centres.
-        sample: ``sample(u, q, n)``, the velocity at the point ``q`` of the cell-centred index space.
-        at_centre: ``at_centre(u, c, n)``, the velocity at the centre of ``c``.
-        outflow: ``outflow(u, c, s, n)``, dx times the divergence of ``c``.
-        derivative: ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``.
-    """
-
-    collocated: bool
-    sample: Callable
-    at_centre: Callable
-    outflow: Callable
-    derivative: Callable
+    collocated: bool  # whether all components lie at cell centres
+    sample: Callable  # ``sample(u, q, n)``, the velocity at the point ``q`` of the cell-centred index space
+    at_centre: Callable  # ``at_centre(u, c, n)``, the velocity at the centre of ``c``
+    outflow: Callable  # ``outflow(u, c, s, n)``, dx times the divergence of ``c``
+    derivative: Callable  # ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``
 
 
 STAGGERED = Placement(False, sample_velocity, centre_velocity_at, outflow_at, centre_derivative_at)

@@ -37,19 +37,14 @@ class Component:
 class Located:
     """Points of a strip, a column for each, between the 2^dim cells around them.
 
-    Attributes:
-        points: In index space.
-        base: Flat index of the lowest of the cells; if ``staggered`` one for each component in its own index space,
-            where a point is half a cell higher along the component's axis.
-        fraction: Where the point lies between them along each axis, 0 to 1.
-        up_fraction: The same half a cell higher.
-        staggered: Whether a ``base`` for each component and ``up_fraction`` are asked for.
+    If ``staggered`` there is a ``base`` for each component in its own index space, where a point is half a cell higher
+    along the component's axis; else one for all, and ``up_fraction`` is not asked for.
     """
 
-    points: object
-    base: object
-    fraction: object
-    up_fraction: object
+    points: object  # in index space
+    base: object  # flat index of the lowest of the cells
+    fraction: object  # where the point lies between them along each axis, 0 to 1
+    up_fraction: object  # the same half a cell higher
     staggered: bool
 
 

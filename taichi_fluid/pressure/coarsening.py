@@ -1,6 +1,7 @@
 """The coarse systems of multigrid: what they solve for, and how far their faces are open."""
 
 from .._ti import argument, ti
+from ..boundaries.solids.rasterise import is_face_of_box
 from ..kernels import Array, cells_of, flat, float_vector, kernel_family, strides_of
 from .system import LinearSystem
 
@@ -81,14 +82,9 @@ def _coarsen_open_at(c, I, s, fine, coarse: Array, unknown: Array, n, wrap):
         total, count = ti.f32(0.0), ti.f32(0.0)
         for part in ti.static(range(2 ** (s.n - 1))):
             J = _child_beside(I, axis, part)
-            inside = 1
-            for a in ti.static(range(s.n)):
-                if ti.static(a != axis):
-                    if J[a] > fine.n[a]:
-                        inside = 0
             if I[axis] == n[axis] + 1:
                 J[axis] = fine.n[axis] + 1
-            if inside == 1:
+            if is_face_of_box(J, fine.n, axis):
                 total += fine.open[flat(J, fine.s) + axis * fine_cells]
                 count += ti.f32(1.0)
         above = I[axis] > n[axis] and wrap[axis] == 0

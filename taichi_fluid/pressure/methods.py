@@ -98,24 +98,16 @@ def search_kernels(loops, coupling):
                 beta = rz / before
             scalars[BETA] = beta
             scalars[RZ] = rz
+        written = ti.static((system, search.a_d, width, _product_with_operator_at, ()))
+        operate = ti.static((LONG_STRIPS, write_strip_of_system, written))
+        curving = ti.static((partials, product_at, (search.d, search.a_d)))
         if ti.static(wraps):
             each_cell(system.n, _direction_at, (search,))
             for axis in ti.static(range(dim)):
                 each_on_plane(system.n, axis, wrap_if_periodic, (search.d, 0, system.n, wrap, axis))
-            wavefront(
-                system.n,
-                ((LONG_STRIPS, write_strip_of_system, (system, search.a_d, width, _product_with_operator_at, ())),),
-                (partials, product_at, (search.d, search.a_d)),
-            )
+            wavefront(system.n, (operate,), curving)
         else:
-            wavefront(
-                system.n,
-                (
-                    (EVERY, _direction_at, (search,)),
-                    (LONG_STRIPS, write_strip_of_system, (system, search.a_d, width, _product_with_operator_at, ())),
-                ),
-                (partials, product_at, (search.d, search.a_d)),
-            )
+            wavefront(system.n, ((EVERY, _direction_at, (search,)), operate), curving)
         ti.loop_config(serialize=True)
         for _ in range(1):
             curvature = total_of(system.n, partials)

@@ -39,16 +39,11 @@ def _halved(n: int, extent: float) -> int:
 class Level(LinearSystem):
     """One grid of the hierarchy: its system, the smoother, and the transfer to the next coarser one.
 
-    Its steps are launched by ``launch(kernel, *args)``, a graph recorder's or one that runs the kernel.
-
-    Args:
-        grid: The grid.
-        sweeps: Gauss-Seidel sweeps, red and black, before and after a transfer, beside black alone.
-        partials: For sums on the device.
-        finest: Whether it is given its right-hand side and solution, and needs none of its own.
-        residual: An array to work in; left out, it has its own.
+    Its steps are launched by ``launch(kernel, *args)``, a graph recorder's or one that runs the kernel. The ``finest``
+    is given its right-hand side and solution, and needs none of its own.
 
     Attributes:
+        sweeps: Gauss-Seidel sweeps, red and black, before and after a transfer, beside black alone.
         rhs: Right-hand side, from the next finer level.
         solution: The correction that it finds.
         visible: 1 where nothing is hidden from a cell in the finer grid; only made beside solids.
@@ -125,15 +120,9 @@ class Level(LinearSystem):
 
 
 class Multigrid(Preconditioner):
-    """A V-cycle for one grid. ``update`` makes its levels from the finest; ``record`` launches one cycle.
+    """A V-cycle for one grid, over ``levels`` from the finest to one of at most two cells along every axis.
 
-    Args:
-        grid: The finest grid.
-        sweeps: Gauss-Seidel sweeps, red and black, on the way down after black alone, and the same number on the way up.
-        residual: An array over the finest grid to work in; left out, it has its own.
-
-    Attributes:
-        levels: From the finest to one of at most two cells along every axis.
+    ``update`` makes them from the finest; ``record`` launches one cycle.
     """
 
     def __init__(self, grid: Grid, sweeps: int = 1, residual=None):

@@ -17,12 +17,9 @@ class Preconditioner:
     """M of one system; what needs nothing but the system itself has little to say.
 
     Args:
-        grid: The grid.
-        sweeps: Smoothing sweeps, where there are any.
+        grid: That of the ``system``.
+        sweeps: Smoothing sweeps before and after each transfer, where there are any.
         residual: An array over the grid to work in, where one is needed; left out, it has its own.
-
-    Attributes:
-        system: The system.
     """
 
     def __init__(self, grid: Grid, sweeps: int = 1, residual=None):

@@ -4,7 +4,7 @@ A cell has only neighbours of the other colour, so a half sweep is parallel and 
 a periodic axis is odd, two cells of one colour meet at its seam; they see each other as they were before the sweep.
 """
 
-from .._ti import loaded, ti
+from .._ti import loaded, ti, traced
 from ..kernels import BLACK, RED, Array, kernel_family
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 from .null_space import subtract_at
@@ -32,6 +32,18 @@ def scale_at(c, I, s, system):
     system.x[c] = system.rhs[c] * system.inv_diag[c]
 
 
+DOWN = ((BLACK, scale_at), (RED, relax_at), (BLACK, relax_at))
+"""Half sweeps before a restriction, from x = 0."""
+BACK = ((BLACK, relax_at), (RED, relax_at), (BLACK, relax_at))
+"""Those after a prolongation."""
+
+
+@traced
+def passes_of(system, halves):
+    """Half sweeps as ``wavefront`` takes them."""
+    return tuple((colour, body, (system,)) for colour, body in halves)
+
+
 @ti.func
 def _relax_colour_at(c, I, s, colour, system):
     if (I.sum() & 1) == colour:
@@ -57,55 +69,41 @@ def relaxation_kernels(loops, coupling):
     cut, wraps = coupling
 
     @ti.func
-    def relax_colours(given, wrap, colours: ti.template()):
-        """Half sweeps one after the other, each with the ghosts of periodic axes filled behind it."""
-        system = loaded(given)
-        for colour in ti.static(colours):
-            each_of_colour(system.n, colour, relax_at, (system,))
-            for axis in ti.static(range(dim)):
-                each_on_plane(system.n, axis, wrap_if_periodic, (system.x, 0, system.n, wrap, axis))
-
-    @ti.func
-    def scale_colour(given, wrap, colour: ti.template()):
-        system = loaded(given)
-        each_of_colour(system.n, colour, scale_at, (system,))
-        # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
-        for axis in ti.static(range(dim)):
-            each_on_plane(system.n, axis, wrap_or_clear, (system.x, system.n, wrap * (1 - system.n % 2), axis))
+    def half_sweeps(given, wrap, halves: ti.template()):
+        """One after the other, the ghosts of periodic axes filled behind each; where there are none in one traverse."""
+        if ti.static(wraps):
+            system = loaded(given)
+            for colour, body in ti.static(halves):
+                each_of_colour(system.n, colour, body, (system,))
+                for axis in ti.static(range(dim)):
+                    if ti.static(body == scale_at):
+                        # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
+                        even = wrap * (1 - system.n % 2)
+                        each_on_plane(system.n, axis, wrap_or_clear, (system.x, system.n, even, axis))
+                    else:
+                        each_on_plane(system.n, axis, wrap_if_periodic, (system.x, 0, system.n, wrap, axis))
+        else:
+            wavefront(given.n, passes_of(given, halves), ())
 
     @ti.kernel
     def sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Red, then black."""
-        system = System(inv_diag, n, open, cut, x, rhs)
-        if ti.static(wraps):
-            relax_colours(system, wrap, (RED, BLACK))
-        else:
-            wavefront(n, ((RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
+        half_sweeps(System(inv_diag, n, open, cut, x, rhs), wrap, ((RED, relax_at), (BLACK, relax_at)))
 
     @ti.kernel
     def first_sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Red, then black, from x = 0, whatever it holds."""
-        system = System(inv_diag, n, open, cut, x, rhs)
-        if ti.static(wraps):
-            scale_colour(system, wrap, RED)
-            relax_colours(system, wrap, (BLACK,))
-        else:
-            wavefront(n, ((RED, scale_at, (system,)), (BLACK, relax_at, (system,))), ())
+        half_sweeps(System(inv_diag, n, open, cut, x, rhs), wrap, ((RED, scale_at), (BLACK, relax_at)))
 
     @ti.kernel
     def start(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Black, red, black, from x = 0, whatever it holds."""
-        system = System(inv_diag, n, open, cut, x, rhs)
-        if ti.static(wraps):
-            scale_colour(system, wrap, BLACK)
-            relax_colours(system, wrap, (RED, BLACK))
-        else:
-            wavefront(n, ((BLACK, scale_at, (system,)), (RED, relax_at, (system,)), (BLACK, relax_at, (system,))), ())
+        half_sweeps(System(inv_diag, n, open, cut, x, rhs), wrap, DOWN)
 
     @ti.kernel
     def smooth(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):
         """Black, red, black; where no axis is periodic, better in turn with what comes before."""
-        relax_colours(System(inv_diag, n, open, cut, x, rhs), wrap, (BLACK, RED, BLACK))
+        half_sweeps(System(inv_diag, n, open, cut, x, rhs), wrap, BACK)
 
     @ti.func
     def remove_mean(x: Array, inv_diag: Array, n):

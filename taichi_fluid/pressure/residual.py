@@ -73,29 +73,17 @@ class SolveResult(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The numbers of an iteration as the host has seen them.
+    """The numbers of an iteration as the host has seen them."""
 
-    Attributes:
-        rz: r · M r.
-        beta: What the last direction weighs in the next one.
-        alpha: Step along the direction.
-        square: |r|².
-        target: What |r|² is to become.
-        limit: Where the recursion ends; larger than ``target`` where it would no longer tell the truth.
-        iterations: How many there were.
-        mean: What was taken out of the right-hand side.
-        norm: |right-hand side|².
-    """
-
-    rz: float
-    beta: float
-    alpha: float
-    square: float
-    target: float
-    limit: float
-    iterations: float
-    mean: float
-    norm: float
+    rz: float  # r · M r
+    beta: float  # what the last direction weighs in the next one
+    alpha: float  # step along the direction
+    square: float  # |r|²
+    target: float  # what |r|² is to become
+    limit: float  # where the recursion ends; larger than ``target`` where it would no longer tell the truth
+    iterations: float  # how many there were
+    mean: float  # what was taken out of the right-hand side
+    norm: float  # |right-hand side|²
 
     @property
     def met(self) -> bool:
@@ -273,14 +261,8 @@ class Residual:
     ) -> SolveResult:
         """Measure the right-hand side, then solve for it; where its squares leave the range of f32, for a multiple of it.
 
-        That is a power of two times it, by which nothing is rounded.
-
-        Args:
-            rhs: Right-hand side.
-            out: First guess and result.
-            tolerance: Relative residual to reach.
-            null_space: What is taken out of the right-hand side.
-            solve: Solves for the right-hand side that it is given, measured and balanced.
+        That is a power of two times it, by which nothing is rounded. ``solve`` is given a right-hand side that is measured
+        and from which the null space is taken, and ``out`` is its first guess and result.
         """
         started = self._start(rhs, out, tolerance, null_space)
         if _TINY <= self.look().norm <= _HUGE:

@@ -16,22 +16,13 @@ __all__ = ["METHODS", "EllipticSolver", "SolveResult", "Status"]
 
 
 class _Recipe(NamedTuple):
-    """What a method is made of.
-
-    Attributes:
-        precondition: Makes corrections.
-        method: How they make a solution.
-        searches: Whether that looks for the best step along each.
-        sweeps: Smoothing sweeps per leg of a V-cycle, beside black alone: one and conjugate gradients cost no more than
-            two; alone, two pay.
-        look_every: Iterations between two looks of the host at the residual; 0 for as many as suit the arch.
-    """
+    """What a method is made of: how corrections are made, and how they make a solution."""
 
     precondition: type[Preconditioner]
     method: type[ConjugateGradients] | type[Iteration]
-    searches: bool
-    sweeps: int = 1
-    look_every: int = 0
+    searches: bool  # whether that looks for the best step along each
+    sweeps: int = 1  # on each leg of a V-cycle: with conjugate gradients one costs no more than two; alone, two pay
+    look_every: int = 0  # iterations between two looks of the host at the residual; 0 for as many as suit the arch
 
 
 _RECIPES = {
@@ -233,12 +224,7 @@ class EllipticSolver:
     def sweep(self, rhs, out, sweeps: int) -> SolveResult:
         """Relax exactly ``sweeps`` times from 0: red-black Gauss-Seidel, the cells of even position sum first.
 
-        Whatever the method of this solver is; what is left is measured and reported.
-
-        Args:
-            rhs: Right-hand side, an array over the grid.
-            out: Result; 0 where it is not solved for.
-            sweeps: How often.
+        Whatever the method of this solver is; what is left is measured and reported. Not solved for, ``out`` is 0.
 
         Raises:
             ValueError: for fewer than one sweep, and arrays that are not of the grid.

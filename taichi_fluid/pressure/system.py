@@ -32,36 +32,22 @@ from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
 
 class Coupling(NamedTuple):
-    """What the kernels of the operator depend on beside their loop shape.
+    """What the kernels of the operator depend on beside their loop shape."""
 
-    Attributes:
-        cut: Whether faces are open in part, as beside solids; else the operator needs no coefficients.
-        wraps: Whether an axis is periodic.
-    """
-
-    cut: bool = False
-    wraps: bool = False
+    cut: bool = False  # whether faces are open in part, as beside solids; else the operator needs no coefficients
+    wraps: bool = False  # whether an axis is periodic
 
 
 @argument
 class System:
-    """A x = rhs as the functions of a kernel take it.
+    """A x = rhs as the functions of a kernel take it."""
 
-    Attributes:
-        inv_diag: Reciprocal diagonal, 0 where nothing is solved for.
-        n: Cells along each axis.
-        open: How far each lower face is open.
-        cut: Whether ``open`` has to be read.
-        x: The unknown, or whatever else A is applied to.
-        rhs: Right-hand side.
-    """
-
-    inv_diag: object
-    n: object
-    open: object = None
-    cut: object = False
-    x: object = None
-    rhs: object = None
+    inv_diag: object  # reciprocal diagonal, 0 where nothing is solved for
+    n: object  # cells along each axis
+    open: object = None  # how far each lower face is open
+    cut: object = False  # whether ``open`` has to be read
+    x: object = None  # the unknown, or whatever else A is applied to
+    rhs: object = None  # right-hand side
 
 
 @traced

@@ -7,9 +7,7 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 
 from .._ti import argument, loaded, ti
 from ..kernels import (
-    BLACK,
     LONG_STRIPS,
-    RED,
     Array,
     along_strip,
     cell_of_strip,
@@ -19,31 +17,21 @@ from ..kernels import (
     strides_of,
 )
 from ..operators.ghosts import wrap_or_clear
-from .relaxation import relax_at, relaxed_at, scale_at
+from .relaxation import BACK, DOWN, passes_of, relaxed_at
 from .system import System, product_at, write_strip_of_system
 
 
 @argument
 class Transfer:
-    """Between an array of a grid and one of the next coarser grid.
+    """Between an array of a grid and one of the next coarser grid."""
 
-    Attributes:
-        fine: What is restricted, or prolonged to.
-        coarse: What is prolonged, or restricted to.
-        open: How far each lower face of the finer grid is open.
-        visible: 1 for coarse cells of which no face hides any of the fine cells around.
-        n: Cells of the finer grid along each axis.
-        coarse_n: Those of the coarser one.
-        cut: Whether ``open`` and ``visible`` have to be read.
-    """
-
-    fine: object
-    coarse: object
-    open: object
-    visible: object
-    n: object
-    coarse_n: object
-    cut: object
+    fine: object  # what is restricted, or prolonged to
+    coarse: object  # what is prolonged, or restricted to
+    open: object  # how far each lower face of the finer grid is open
+    visible: object  # 1 for coarse cells of which no face hides any of the fine cells around
+    n: object  # cells of the finer grid along each axis
+    coarse_n: object  # those of the coarser one
+    cut: object  # whether ``open`` and ``visible`` have to be read
 
 
 @ti.func
@@ -361,32 +349,16 @@ def cycle_kernels(loops, coupling):
     ):  # fmt: skip
         """Black, red, black from x = 0, and restriction of the residual that they leave."""
         system = System(inv_diag, n, open, cut, x, rhs)
-        wavefront(
-            n,
-            (
-                (BLACK, scale_at, (system,)),
-                (RED, relax_at, (system,)),
-                (BLACK, relax_at, (system,)),
-                (LONG_STRIPS, write_strip_of_system, (system, residual, width, _weighted_residual_at, (weight,))),
-            ),
-            (),
-        )
+        measured = ti.static((system, residual, width, _weighted_residual_at, (weight,)))
+        wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured),), ())
         transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
         each_strip(coarse_n, width, _restrict_strip, (transfer, scale, width))
 
     @ti.func
     def prolong_then_smooth(given, between, weight: Array, total: ti.template()):
         system, transfer = loaded(given), loaded(between)
-        wavefront(
-            system.n,
-            (
-                (LONG_STRIPS, _prolong_strip, (transfer, weight, width)),
-                (BLACK, relax_at, (system,)),
-                (RED, relax_at, (system,)),
-                (BLACK, relax_at, (system,)),
-            ),
-            total,
-        )
+        prolongation = ti.static((LONG_STRIPS, _prolong_strip, (transfer, weight, width)))
+        wavefront(system.n, (prolongation,) + passes_of(system, BACK), total)
 
     @ti.kernel
     def prolong_and_smooth(

@@ -124,7 +124,7 @@ def arrow_kernels(loops, has_solids, on):
     ):  # fmt: skip
         screen, window, flow = Screen(image, size), Window(corner, across, upward), Flow(velocity, n, on)
         tiling, obstacle = Tiling(tiles, extent, horizontal, vertical, outwards), Obstacle(distance, n, dx, has_solids)
-        each_pixel(size[0], size[1], _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle))
+        each_pixel(size, _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle))
 
     return (blend_arrows,)
 

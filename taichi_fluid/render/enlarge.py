@@ -26,7 +26,7 @@ def enlarge_kernels(loops):
 
     @ti.kernel
     def enlarge(out: Array, out_size: Size, image: Array, size: Size, step: Pair):
-        each_pixel(out_size[0], out_size[1], _enlarged_pixel, (Screen(out, out_size), Screen(image, size), step))
+        each_pixel(out_size, _enlarged_pixel, (Screen(out, out_size), Screen(image, size), step))
 
     return (enlarge,)
 

@@ -14,15 +14,10 @@ GAMMA = 2.2
 
 @argument
 class Screen:
-    """The picture that a kernel fills.
+    """The picture that a kernel fills."""
 
-    Attributes:
-        image: Red, green and blue of each pixel in turn, row after row from the top.
-        size: Width and height in pixels.
-    """
-
-    image: object
-    size: object
+    image: object  # red, green and blue of each pixel in turn, row after row from the top
+    size: object  # width and height in pixels
 
     @traced
     def height_of(self, y):

@@ -17,21 +17,13 @@ UNITS = {"speed": "m/s", "vorticity": "1/s", "divergence": "1/s", "pressure": "P
 
 
 class Layout(NamedTuple):
-    """Where a legend stands in its picture, in pixels from the upper left corner.
+    """Where a legend stands in its picture, in pixels from the upper left corner."""
 
-    Attributes:
-        scale: Pixels per pixel of the font.
-        panel: Left, top, width and height of the whole.
-        bar: The same of the bar of colours.
-        numbers: Top of the three numbers, that of the upper end first.
-        left: Where text begins.
-    """
-
-    scale: int
-    panel: tuple[int, int, int, int]
-    bar: tuple[int, int, int, int]
-    numbers: tuple[int, int, int]
-    left: int
+    scale: int  # pixels per pixel of the font
+    panel: tuple[int, int, int, int]  # left, top, width and height of the whole
+    bar: tuple[int, int, int, int]  # the same of the bar of colours
+    numbers: tuple[int, int, int]  # top of the three numbers, that of the upper end first
+    left: int  # where text begins
 
 
 def number_text(value: float) -> str:
@@ -50,12 +42,9 @@ def number_text(value: float) -> str:
 
 
 def layout(width: int, height: int, lines: list[str]) -> Layout | None:
-    """Where the legend of a picture stands; None in a picture too small for one.
+    """Where the legend of a picture of so many pixels stands; None in one too small.
 
-    Args:
-        width: Of the picture, in pixels.
-        height: Of the picture, in pixels.
-        lines: Title, and the three numbers from the upper end of the bar down.
+    Its ``lines`` are a title, and the three numbers from the upper end of the bar down.
     """
     if min(width, height) < SMALLEST:
         return None
@@ -82,12 +71,7 @@ class Legend:
     ) -> None:
         """Draw the legend of a quantity into the lower right corner; nothing into a picture too small for it.
 
-        Args:
-            image: What to draw into.
-            quantity: Its name.
-            limits: Values at the lower and the upper end of the bar.
-            colour_map: Name of the colour map.
-            shade: Brightness of the colours.
+        ``limits`` are the values at the lower and the upper end of the bar, ``shade`` is the brightness of its colours.
         """
         low, high = limits
         unit = CARRIED[quantity].unit if quantity in CARRIED else UNITS.get(quantity, "1")

@@ -34,21 +34,14 @@ FLAT = 0.75
 
 @argument
 class Matter:
-    """What is in the cells: smoke, dye in three components and hot gas, of which any may be absent.
-
-    Attributes:
-        smoke, dye, temperature: The arrays.
-        emission: Table of the light of black bodies.
-        strength, incandescence: Opacity of smoke and dye, and of gas that glows in full, 1/m.
-        has_smoke, has_dye, glows: What there is; the rest is not read.
-    """
+    """What is in the cells: smoke, dye in three components and hot gas, of which what is absent is not read."""
 
     smoke: object
     dye: object
     temperature: object
-    emission: object
-    strength: object
-    incandescence: object
+    emission: object  # table of the light of black bodies
+    strength: object  # opacity of smoke and dye, 1/m
+    incandescence: object  # opacity of gas that glows in full, 1/m
     has_smoke: bool
     has_dye: bool
     glows: bool

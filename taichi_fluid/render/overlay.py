@@ -28,7 +28,7 @@ def overlay_kernels(loops):
 
     @ti.kernel
     def blend_panel(image: Array, size: Size, panel: Array, panel_size: Size, corner: Size):
-        each_pixel(panel_size[0], panel_size[1], _blend_pixel, (Screen(image, size), panel, panel_size[0], corner))
+        each_pixel(panel_size, _blend_pixel, (Screen(image, size), panel, panel_size[0], corner))
 
     return (blend_panel,)
 
@@ -41,14 +41,10 @@ class Overlay:
         self._size = (0, 0)
 
     def draw(self, image: Image, left: int, top: int, shown: Hashable, paint: Callable[[], np.ndarray]) -> None:
-        """Blend the panel over the image.
+        """Blend the panel over the image, within which it lies, from pixel column ``left`` and row ``top`` on.
 
-        Args:
-            image: What to draw into.
-            left: First column, in pixels; the panel lies within the image.
-            top: First row.
-            shown: What the panel shows: as long as it stays the same, so does the panel.
-            paint: Paints it: red, green, blue and opacity, ``(height, width, 4)``.
+        As long as what is ``shown`` stays the same, so does the panel, which ``paint`` returns: red, green, blue and
+        opacity, ``(height, width, 4)``.
         """
         if shown != self._shown:
             self._upload(paint())

@@ -16,18 +16,12 @@ AXES = {0: (2, 1), 1: (0, 2), 2: (0, 1)}
 
 
 class Plane(NamedTuple):
-    """A plane of a grid, or the whole of a 2D grid, as the kernels walk over it.
+    """A plane of a grid, or the whole of a 2D grid, as the kernels walk over it."""
 
-    Attributes:
-        axis: It is perpendicular to; 2 in 2D.
-        place: Along that axis in cells, as interpolation counts them: the first cell's centre lies at 1.
-        horizontal, vertical: Axes to the right and upwards.
-    """
-
-    axis: int
-    place: float
-    horizontal: int
-    vertical: int
+    axis: int  # it is perpendicular to this one; 2 in 2D
+    place: float  # along that axis in cells, as interpolation counts them: the first cell's centre lies at 1
+    horizontal: int  # axis to the right
+    vertical: int  # axis upwards
 
 
 def plane_of(grid: Grid, axis: int, position: float) -> Plane:
@@ -108,19 +102,11 @@ def range_kernels(loops, has_solids, dim, on):
     Index, Point = int_vector(dim), float_vector(dim)
 
     @ti.kernel
-    def extreme(
-        a: Array,
-        sign: ti.f32,
-        fluid: Array,
-        size: Size,
-        base: ti.i32,
-        ways: Ways,
-        partials: Array,
-        out: Array,
-        at: ti.i32,
-    ):
+    def extremes(a: Array, fluid: Array, size: Size, base: ti.i32, ways: Ways, partials: Array, out: Array):
+        """The largest value, and minus the smallest."""
         layer = Layer(fluid, base, ways, has_solids)
-        reduce_to(out, at, size, partials, ti.f32(_NONE), largest, _extreme_at, (layer, a, sign))
+        reduce_to(out, 0, size, partials, ti.f32(_NONE), largest, _extreme_at, (layer, a, ti.f32(1.0)))
+        reduce_to(out, 1, size, partials, ti.f32(_NONE), largest, _extreme_at, (layer, a, ti.f32(-1.0)))
 
     @ti.kernel
     def fastest(
@@ -137,7 +123,7 @@ def range_kernels(loops, has_solids, dim, on):
         layer = Layer(fluid, base, ways, has_solids)
         reduce_to(out, 0, size, partials, ti.f32(0.0), largest, _fastest_at, (layer, Flow(u, n, on), weights))
 
-    return extreme, fastest
+    return extremes, fastest
 
 
 class Ranges:
@@ -172,9 +158,7 @@ class Ranges:
             last = self.grid.shape[plane.axis]
             layer = min(max(int(plane.place), 1), last)
             above = self.grid.strides[plane.axis] if plane.place > layer and layer < last else 0
-        arguments = self._arguments(plane, layer, above)
-        for at, sign in enumerate((1.0, -1.0)):
-            self._kernels().extreme(values, sign, *arguments, self._partials, self._out, at)
+        self._kernels().extremes(values, *self._arguments(plane, layer, above), self._partials, self._out)
         high, negative_low = map(float, self._out.to_numpy())
         return (-negative_low, high) if high > 0.9 * _NONE else (0.0, 0.0)
 
@@ -197,13 +181,9 @@ class Smoothed:
         self.limits = (0.0, 0.0)
 
     def update(self, key, moment: int, low: float, high: float) -> tuple[float, float]:
-        """The limits after values from ``low`` to ``high``.
+        """The limits after values from ``low`` to ``high`` of what the ``key`` names, ``moment`` steps having been made.
 
-        Args:
-            key: What is measured; under another key than before the limits start anew.
-            moment: Number of steps made; with fewer than before they start anew, with as many they do not shrink.
-            low: Smallest value.
-            high: Largest value.
+        Under another key than before, or with fewer steps, they start anew; with as many they do not shrink.
         """
         if key != self._key or moment < self._moment:
             self.limits = (low, high)

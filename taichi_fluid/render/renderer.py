@@ -13,13 +13,9 @@ from .views import VIEWS, Parts
 
 
 class Pictures(ABC):
-    """What makes pictures in two halves, ``prepare`` and ``draw``: a ``Renderer``, or a ``SideBySide`` of two.
+    """What makes pictures in two halves, ``prepare`` and ``draw``: a ``Renderer``, or a ``SideBySide`` of two."""
 
-    Attributes:
-        image: The picture on the device.
-    """
-
-    image: Image
+    image: Image  # the picture on the device
 
     @abstractmethod
     def resize(self, width: int, height: int) -> None:
@@ -68,10 +64,6 @@ class Renderer(Pictures):
     A picture is made in two halves. ``prepare`` copies what the view shows out of the simulation; ``draw`` makes a
     picture of the copy, any number of times: with another camera, exposure, background, plane or size, and also while
     a step is under way. Solids alone are not copied: their distances are read as they are.
-
-    Attributes:
-        simulation: What is drawn.
-        image: The picture on the device.
 
     Args:
         simulation: What to draw.

@@ -9,7 +9,7 @@ from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, Optics
-from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
+from .surfaces import Lamp, Obstacle, Surface, surface_arguments
 from .volume import Medium
 
 STEEPEST = 0.25
@@ -72,17 +72,14 @@ def sheet_kernels(loops, has_solids):
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
         each_pixel(
-            size[0],
-            size[1],
-            _sheets_pixel,
-            (screen, backdrop, Eye(eye, forward, right, up), medium, normal, sheets, surface),
+            size, _sheets_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, normal, sheets, surface)
         )
 
     return (blend_sheets,)
 
 
 def render_sheets(
-    optics: Optics, view: View, image: Image, background, exposure: float, sheets: int, surfaces: Surfaces | None = None
+    optics: Optics, view: View, image: Image, background, exposure: float, sheets: int, surfaces: tuple | None = None
 ) -> None:
     """Draw a 3D grid as ``sheets`` parallel planes; the other arguments are those of ``render_volume``.
 

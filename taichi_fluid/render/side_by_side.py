@@ -34,9 +34,7 @@ def joining_kernels(loops):
 
     @ti.kernel
     def join(image: Array, size: Size, left: Array, left_size: Size, right: Array, right_size: Size):
-        each_pixel(
-            size[0], size[1], _joined_pixel, (Screen(image, size), Screen(left, left_size), Screen(right, right_size))
-        )
+        each_pixel(size, _joined_pixel, (Screen(image, size), Screen(left, left_size), Screen(right, right_size)))
 
     return (join,)
 

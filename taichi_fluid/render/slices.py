@@ -56,7 +56,7 @@ def slice_kernels(loops, has_solids):
     ):  # fmt: skip
         screen, window, scale = Screen(image, size), Window(corner, across, upward), Scale(table, low, inv_range)
         obstacle = Obstacle(distance, n, dx, has_solids)
-        each_pixel(size[0], size[1], _slice_pixel, (screen, window, values, scale, shade, obstacle))
+        each_pixel(size, _slice_pixel, (screen, window, values, scale, shade, obstacle))
 
     return (colour_slice,)
 

@@ -1,66 +1,27 @@
 """Solids as the eye sees them: where a ray meets the surface, and the light there."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from .._ti import argument, ti
-from ..boundaries.solids import Solids
 from ..kernels import flat, float_vector, int_vector, strides_of
 from ..operators.interpolation import inside_box, sample
 from ..operators.vectors import length
 
 
-class Surfaces(NamedTuple):
-    """What the renderer needs of the solids.
-
-    Attributes:
-        solids: Whose distances and owners are drawn.
-        colours: Red, green and blue of each, one after another.
-        light: Fraction of the light that arrives, on a grid half as fine.
-        light_n: Shape of that grid.
-        sun: Colour of the light.
-        ambient: Colour of the light from everywhere.
-        direction: Towards the light.
-    """
-
-    solids: Solids
-    colours: object
-    light: object
-    light_n: object
-    sun: Sequence[float]
-    ambient: Sequence[float]
-    direction: Sequence[float]
-
-    def arguments(self) -> tuple:
-        """As the kernels take them: distances and owners, then what a ``Lamp`` and its light have."""
-        colour, point = float_vector(3), float_vector(self.solids.grid.dim)
-        lamp = (self.light, self.light_n, colour(*self.sun), colour(*self.ambient), point(*self.direction))
-        return (self.solids.distance, self.solids.owner, self.colours, *lamp)
-
-
-def surface_arguments(surfaces: Surfaces | None, nothing, dim: int) -> tuple:
-    """Arguments of the kernels; without solids, placeholders that are never read."""
+def surface_arguments(surfaces: tuple | None, nothing, dim: int) -> tuple:
+    """What kernels make a ``Surface`` of, as ``Parts.surfaces`` has it; without solids placeholders that are never read."""
     if surfaces is not None:
-        return surfaces.arguments()
+        return surfaces
     black, point = float_vector(3)(0.0, 0.0, 0.0), float_vector(dim)(*(0.0,) * dim)
     return (*nothing, int_vector(dim)(*(0,) * dim), black, black, point)
 
 
 @argument
 class Obstacle:
-    """Solids, as points and rays meet them.
+    """Solids, as points and rays meet them."""
 
-    Attributes:
-        distance: To the nearest solid at the lower corners of the cells, m.
-        n: Shape of the grid.
-        dx: Edge of a cell, m.
-        there: Whether there are any; if not, nothing of this is read.
-    """
-
-    distance: object
-    n: object
-    dx: object
-    there: bool
+    distance: object  # to the nearest solid at the lower corners of the cells, m
+    n: object  # shape of the grid
+    dx: object  # edge of a cell, m
+    there: bool  # whether there are any; if not, nothing of this is read
 
     @ti.func
     def metres_at(self, q):
@@ -108,21 +69,13 @@ class Obstacle:
 
 @argument
 class Lamp:
-    """The light on solids.
+    """The light on solids."""
 
-    Attributes:
-        light: Fraction that arrives, on a grid half as fine.
-        n: Shape of that grid.
-        sun: Colour of the light.
-        ambient: Colour of the light from everywhere.
-        direction: Towards the light.
-    """
-
-    light: object
-    n: object
-    sun: object
-    ambient: object
-    direction: object
+    light: object  # fraction that arrives, on a grid half as fine
+    n: object  # shape of that grid
+    sun: object  # colour of the light
+    ambient: object  # colour of the light from everywhere
+    direction: object  # towards the light
 
 
 @argument

@@ -325,7 +325,7 @@ def tracer_kernels(loops, has_solids, on):
             light[i] = ti.i32(0)
         for k in range(count):
             _draw_tracer(k, crowd, size, eye_of_picture, scale, streaks, obstacle)
-        each_pixel(size[0], size[1], _screen_pixel, (Screen(image, size), light))
+        each_pixel(size, _screen_pixel, (Screen(image, size), light))
 
     return advance, draw
 
@@ -334,7 +334,6 @@ class Tracers:
     """A crowd of tracers in one grid.
 
     Attributes:
-        count: How many there are.
         places: In cells, component after component: ``dim`` times ``count`` numbers.
         motions: Velocities, m/s, in the same order.
         lives: Ages in seconds, then how often each was born.
@@ -385,12 +384,8 @@ class Tracers:
     def draw(self, image: Image, view: View | None, table, limits: tuple[float, float], life: float) -> None:
         """Add the tracers to what ``image`` shows; solids hide those behind them.
 
-        Args:
-            image: What to draw into.
-            view: The camera's view in metres; None in 2D.
-            table: A colour map on the device.
-            limits: Speeds at its two ends, m/s.
-            life: As in ``advance``.
+        Their colours are those of a ``table``, a colour map on the device with speeds at its ends, m/s; ``life`` is as in
+        ``advance``. The view, in metres, is None in 2D.
         """
         grid = self.grid
         grid.require_runtime()

@@ -3,12 +3,13 @@
 ``needs`` names what of a look the copy depends on: as long as it stays the same, drawing needs no new one.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
 from .._ti import ti
 from ..boundaries.walls import SCALAR
-from ..kernels import Array, array_of, kernel_family
+from ..kernels import Array, array_of, float_vector, kernel_family
 from ..scene import Look
 from ..simulation import Simulation
 from .arrows import render_arrows
@@ -20,7 +21,6 @@ from .optics import Optics
 from .ranges import Plane, Ranges, Smoothed, plane_of
 from .sheets import render_sheets
 from .slices import render_slice
-from .surfaces import Surfaces
 from .tracers import Tracers
 from .volume import render_slab, render_volume
 
@@ -69,38 +69,40 @@ class Parts:
         self._spans = {} if spans is None else spans
         self.tables, self._legend = Tables(), Legend()
         self._overlays: list[Callable[[Image], None]] = []
-        self._optics = self._colours = self._values = self._ranges = None
 
     def span(self, name: str) -> Smoothed:
         """The values that the colours or arrows of a view span."""
         return self._spans.setdefault(name, Smoothed())
 
-    @property
+    @functools.cached_property
     def optics(self) -> Optics:
         """The optical volume."""
-        if self._optics is None:
-            self._optics = Optics(self.simulation.grid)
-        return self._optics
+        return Optics(self.simulation.grid)
 
     @property
     def distance(self):
         """To the nearest solid at the lower corners of the cells, m; None without solids."""
         return self.simulation.solids.distance if self.simulation.solids else None
 
-    @property
+    @functools.cached_property
     def ranges(self) -> Ranges:
         """Measures the values on planes."""
-        if self._ranges is None:
-            solids = self.simulation.solids
-            self._ranges = Ranges(self.simulation.grid, solids.fluid if solids else None)
-        return self._ranges
+        solids = self.simulation.solids
+        return Ranges(self.simulation.grid, solids.fluid if solids else None)
 
-    @property
+    @functools.cached_property
     def values(self):
         """A scalar at cell centres, ghosts filled: what ``copy_quantity`` copied last."""
-        if self._values is None:
-            self._values = self.simulation.grid.array()
-        return self._values
+        return self.simulation.grid.array()
+
+    @functools.cached_property
+    def _colours(self):
+        """Those of the solids and their images, one after another."""
+        solids = self.simulation.solids
+        assert solids is not None
+        own = [solid.colour for solid in self.simulation.scene.solids]
+        each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
+        return array_of([colour for colour in each for _ in range(solids.images)])
 
     def view(self, image: Image) -> View | None:
         """What the camera sees; None in 2D."""
@@ -120,19 +122,15 @@ class Parts:
             look, direction, **arrays, distance=self.distance, opacity=opacity, brightness=brightness, flat=flat
         )
 
-    def surfaces(self, look: Look) -> Surfaces | None:
-        """The solids, lit through the optical volume."""
-        simulation, solids = self.simulation, self.simulation.solids
+    def surfaces(self, look: Look) -> tuple | None:
+        """The solids, lit through the optical volume, as kernels take them; None without."""
+        solids, optics, dim = self.simulation.solids, self.optics, self.simulation.grid.dim
         if not solids:
             return None
-        if self._colours is None:
-            own = [solid.colour for solid in simulation.scene.solids]
-            each = [*own, *[DEFAULT_SOLID] * (len(solids.solids) - len(own))]
-            self._colours = array_of([colour for colour in each for _ in range(solids.images)])
-        sun = [look.light_strength * channel for channel in look.light]
-        direction = light_direction(look, simulation.grid.dim)
-        light, light_n = self.optics.light, self.optics.light_grid.n
-        return Surfaces(solids, self._colours, light, light_n, sun, look.ambient, direction)
+        colour, towards = float_vector(3), float_vector(dim)(*light_direction(look, dim))
+        sun = colour(*(look.light_strength * channel for channel in look.light))
+        lamp = (optics.light, optics.light_grid.n, sun, colour(*look.ambient), towards)
+        return (solids.distance, solids.owner, self._colours, *lamp)
 
     def draw_smoke(self, look: Look, image: Image) -> None:
         """Fill the picture with the optical volume."""
@@ -209,7 +207,7 @@ class LitVolume:
         self.parts.prepare_smoke(look)
 
     def measure(self, look: Look) -> None:
-        """Find what is spanned by colours that follow the values: there are none."""
+        """Find what is spanned by colours that follow the values on a plane: there are none."""
 
     def draw(self, look: Look, image: Image) -> None:
         """Fill the picture."""
@@ -322,17 +320,17 @@ class Arrows(Slice):
         render_arrows(grid, self._velocity, image, plane, look.arrows, speed, self.parts.distance)
 
 
-class TracerStreaks:
+class TracerStreaks(LitVolume):
     """Points that drift with the flow, over faint smoke; the speed is their colour."""
 
     def __init__(self, parts: Parts):
-        self.parts = parts
+        super().__init__(parts)
         self.tracers: Tracers | None = None
-        self._smoothed, self._faint = parts.span("speed of tracers"), LitVolume(parts)
+        self._smoothed = parts.span("speed of tracers")
 
     def needs(self, look: Look) -> tuple:
         """What of a look the preparation depends on."""
-        return (*self._faint.needs(look), look.tracers, look.tracer_life)
+        return (*super().needs(look), look.tracers, look.tracer_life)
 
     def prepare(self, look: Look) -> None:
         """Let the tracers drift to now, and copy the smoke."""
@@ -347,9 +345,6 @@ class TracerStreaks:
         fastest = fastest if math.isfinite(fastest) else 0.0
         self.tracers.advance(velocity, simulation.time, look.tracer_life, fastest)
         self._smoothed.update("speed", simulation.steps, 0.0, fastest)
-
-    def measure(self, look: Look) -> None:
-        """Find what the colours span: that is done, as no plane is chosen."""
 
     def draw(self, look: Look, image: Image) -> None:
         """Fill the picture."""

@@ -10,7 +10,7 @@ from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, RAY_STEP, Optics
 from .ranges import plane_of
 from .slices import Window, plane_window
-from .surfaces import Lamp, Obstacle, Surface, Surfaces, surface_arguments
+from .surfaces import Lamp, Obstacle, Surface, surface_arguments
 
 SLAB = 0.1
 """Thickness of the slab that a 2D scene is seen as, in box heights."""
@@ -109,9 +109,7 @@ def volume_kernels(loops, has_solids):
         medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
-        each_pixel(
-            size[0], size[1], _march_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, bricks, surface)
-        )
+        each_pixel(size, _march_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, bricks, surface))
 
     @ti.kernel
     def slab(
@@ -122,15 +120,13 @@ def volume_kernels(loops, has_solids):
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
-        each_pixel(
-            size[0], size[1], _slab_pixel, (screen, backdrop, window, Medium(extinction, glow, n), thickness, surface)
-        )
+        each_pixel(size, _slab_pixel, (screen, backdrop, window, Medium(extinction, glow, n), thickness, surface))
 
     return {"march": march} if loops.dim == 3 else {"slab": slab}
 
 
 def render_volume(
-    optics: Optics, view: View, image: Image, background, exposure: float, surfaces: Surfaces | None = None
+    optics: Optics, view: View, image: Image, background, exposure: float, surfaces: tuple | None = None
 ) -> None:
     """Ray-march the optical volume of a 3D grid into ``image``.
 
@@ -140,7 +136,7 @@ def render_volume(
         image: What to fill.
         background: Colours of the upper and the lower edge.
         exposure: Brightness.
-        surfaces: Solids to draw.
+        surfaces: Solids to draw, as ``Parts.surfaces`` has them.
     """
     grid, bricks = optics.grid, optics.bricks
     grid.require_runtime()
@@ -149,7 +145,7 @@ def render_volume(
     volume_kernels(grid.loops, surfaces is not None).march(*picture, *volume)
 
 
-def render_slab(optics: Optics, image: Image, background, exposure: float, surfaces: Surfaces | None = None) -> None:
+def render_slab(optics: Optics, image: Image, background, exposure: float, surfaces: tuple | None = None) -> None:
     """Show the optical volume of a 2D grid as a slab a tenth of its height thick; see ``render_volume``."""
     grid = optics.grid
     grid.require_runtime()

@@ -12,25 +12,15 @@ MOTION_ROW = 10
 
 @argument
 class CutCells:
-    """The solids as operators see them; made of ``Solids.arguments()`` in a kernel.
+    """The solids as operators see them; made of ``Solids.arguments()`` in a kernel."""
 
-    Attributes:
-        open: How far the lower face of each cell along each axis is open, 0 to 1.
-        distance: Signed distance to the nearest solid at the lower corner of each cell, m.
-        owner: Which solid that is.
-        motions: How each solid moves, in rows of ``MOTION_ROW``.
-        n: Cells.
-        origin: Lower corner of the box, m.
-        dx: Edge of a cell, m.
-    """
-
-    open: object
-    distance: object
-    owner: object
-    motions: object
-    n: object
-    origin: object
-    dx: object
+    open: object  # how far the lower face of each cell along each axis is open, 0 to 1
+    distance: object  # signed distance to the nearest solid at the lower corner of each cell, m
+    owner: object  # which solid that is
+    motions: object  # how each solid moves, in rows of ``MOTION_ROW``
+    n: object  # cells
+    origin: object  # lower corner of the box, m
+    dx: object  # edge of a cell, m
 
     @ti.func
     def row_at(self, c, s, axis):

@@ -40,12 +40,6 @@ class Solids:
         motions: Table of how each image moves, as ``CutCells`` reads it.
         fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
         images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
-
-    Args:
-        grid: The grid.
-        walls: Its sides.
-        solids: What stands in it.
-        faces: How faces beside a solid are treated.
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces = Faces.FRACTIONS):
