@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from .._ti import argument, ti, traced
-from .layout import flat, strides_of
+from .layout import Array, flat, strides_of
 from .loops import LoopShape, Shared, namespace, part, position_in_box, rows_of
 
 ROW_PARTIALS = 64
@@ -57,7 +57,7 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         return along_row
 
     @ti.func
-    def reduce_chunks(begin, end, n, partials: ti.template(), reduction):
+    def reduce_chunks(begin, end, n, partials: Array, reduction):
         for chunk in range(begin, end):
             rows_here, total = rows_of(n), reduction.start
             first, end_row = part(rows_here, chunk, ROW_PARTIALS), part(rows_here, chunk + 1, ROW_PARTIALS)
@@ -67,9 +67,7 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             partials[chunk] = total
 
     @ti.func
-    def reduce_cells(
-        n, partials: ti.template(), start, combine: ti.template(), body: ti.template(), args: ti.template()
-    ):
+    def reduce_cells(n, partials: Array, start, combine: ti.template(), body: ti.template(), args: ti.template()):
         """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
         reduction = Reduction(start, combine, body, args)
         if ti.static(rows):
@@ -92,7 +90,7 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
                 partials[CELL_PARTIALS + fold] = folded
 
     @ti.func
-    def reduced(partials: ti.template(), start, combine: ti.template()):
+    def reduced(partials: Array, start, combine: ti.template()):
         """Second stage, inside a serial task: the one number that the partial results make."""
         total = start
         if ti.static(rows):
@@ -105,14 +103,7 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def reduce_to(
-        out: ti.template(),
-        place,
-        n,
-        partials: ti.template(),
-        start,
-        combine: ti.template(),
-        body: ti.template(),
-        args: ti.template(),
+        out: Array, place, n, partials: Array, start, combine: ti.template(), body: ti.template(), args: ti.template()
     ):
         """``reduce_cells``, and the one number that it makes in a place of ``out``."""
         reduce_cells(n, partials, start, combine, body, args)

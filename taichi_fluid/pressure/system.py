@@ -353,13 +353,7 @@ class LinearSystem:
         else:
             self.set_ghosts(self.unknown, self.wrap)
             dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)
-            where = (
-                self.unknown,
-                self._nothing if held is None else held,
-                self.inv_diag,
-                self.n,
-                int_vector(dim)(*first),
-            )
+            held, lowest = self._nothing if held is None else held, int_vector(dim)(*first)
             box, inside = float_vector(2 * dim)(*sides.box), float_vector(dim)(*sides.inside)
-            kernels.compute_inv_diag(*where, box, inside, shift)
+            kernels.compute_inv_diag(self.unknown, held, self.inv_diag, self.n, lowest, box, inside, shift)
         self.set_ghosts(self.inv_diag, self.wrap)

@@ -10,10 +10,10 @@ EDGE = 4
 
 @argument
 class Occupancy:
-    """Which bricks hold anything to see, and how many there are along each axis."""
+    """Which bricks hold anything to see."""
 
-    occupied: object
-    n: object
+    occupied: object  # 1 where something can be seen, else 0
+    n: object  # how many there are along each axis
 
     @traced
     def brick_at(self, q):
@@ -49,14 +49,6 @@ def steps_to_leave(brick, place, ray, start, step):
     return ti.cast(ti.ceil((far - start) / step), ti.i32)
 
 
-class Bricks:
-    """The bricks of one grid.
-
-    Attributes:
-        grid: One cell for each brick.
-        occupied: 1 for bricks where something can be seen, 0 for the others.
-    """
-
-    def __init__(self, grid: Grid):
-        self.grid = Grid(tuple(-(-n // EDGE) for n in grid.shape), EDGE * grid.dx)
-        self.occupied = self.grid.array()
+def brick_grid(grid: Grid) -> Grid:
+    """A grid with one cell for each brick."""
+    return Grid(tuple(-(-n // EDGE) for n in grid.shape), EDGE * grid.dx)

@@ -92,14 +92,9 @@ def scale_arguments(table, limits: tuple[float, float]) -> tuple:
     return table, limits[0], 1.0 / span if span else 0.0
 
 
-class Tables:
-    """Colour maps on the device, each uploaded when it is first asked for."""
+class Tables(dict):
+    """Colour maps on the device by their names, each uploaded when it is first asked for."""
 
-    def __init__(self):
-        self._tables = {}
-
-    def __getitem__(self, name: str):
-        """The table of a colour map, flat."""
-        if name not in self._tables:
-            self._tables[name] = array_of(table(name))
-        return self._tables[name]
+    def __missing__(self, name: str):
+        self[name] = array_of(table(name))
+        return self[name]

@@ -16,7 +16,7 @@ from ..kernels import Array, array_of, cells_of, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
-from .bricks import Bricks, Occupancy
+from .bricks import Occupancy, brick_grid
 from .colour_maps import Ramp
 from .surfaces import Lamp, Obstacle
 
@@ -184,7 +184,7 @@ class Optics:
 
     Attributes:
         extinction: 1/m, at cell centres.
-        bricks: Where there is anything to see: rays jump over the rest.
+        bricks: Where there is anything to see, the members of an ``Occupancy``: rays jump over the rest.
         light_grid: The grid, half as fine, on which arriving light is computed.
         light: Fraction of the light that arrives.
         glow: Red, green and blue, interleaved: ``glow[3 c + channel]``.
@@ -196,7 +196,8 @@ class Optics:
         self.light_grid = Grid(tuple((n + 1) // 2 for n in grid.shape), 2 * grid.dx)
         self.extinction, self.glow = grid.array(), grid.array(3)
         self.medium = (self.extinction, self.glow, grid.n, grid.dx)
-        self.bricks = Bricks(grid)
+        bricks = brick_grid(grid)
+        self.bricks = (bricks.array(), bricks.n)
         self.light = self.light_grid.array()
         self._nothing = [ti.ndarray(ti.f32, 1) for _ in range(5)]
         self._emission = None
@@ -231,9 +232,9 @@ class Optics:
         emission, solid = self._emission if glows else no_table, no_distance if distance is None else distance
         n, light_n = self.grid.n, self.light_grid.n
         matter = (strength, incandescence)
-        self.bricks.occupied.fill(0.0)
-        bricks = self.bricks.occupied, self.bricks.grid.n, LEAST_DEPTH / (RAY_STEP * self.grid.dx)
-        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, *bricks)
+        self.bricks[0].fill(0.0)
+        least = LEAST_DEPTH / (RAY_STEP * self.grid.dx)
+        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, *self.bricks, least)
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
             light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(

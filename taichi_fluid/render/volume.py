@@ -138,10 +138,10 @@ def render_volume(
         exposure: Brightness.
         surfaces: Solids to draw, as ``Parts.surfaces`` has them.
     """
-    grid, bricks = optics.grid, optics.bricks
+    grid = optics.grid
     grid.require_runtime()
     picture = (*image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid))
-    volume = (*optics.medium, bricks.occupied, bricks.grid.n, *surface_arguments(surfaces, image.nothing, 3))
+    volume = (*optics.medium, *optics.bricks, *surface_arguments(surfaces, image.nothing, 3))
     volume_kernels(grid.loops, surfaces is not None).march(*picture, *volume)
 
 
