@@ -136,7 +136,7 @@ def share_loop(shape: LoopShape):
 
 
 def cell_loops(shape: LoopShape) -> SimpleNamespace:
-    """``each_cell``, ``each_cell_in``, ``each_cell_alone``, ``each_on_plane``, and the rows that they are made of."""
+    """``each_cell``, ``…_in``, ``…_alone``, ``each_on_plane``, ``each_side``, and the rows that they are made of."""
     dim, rows, serial, _ = shape
     last, each_share = dim - 1, share_loop(shape)
 
@@ -188,8 +188,14 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
         """
         cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
 
+    @ti.func
+    def each_side(n, body: ti.template(), args: ti.template()):
+        """``each_on_plane`` along one axis after the other, as ``body(c, I, s, *args, axis)``."""
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, body, args + (axis,))
+
     types = {"IntVector": int_vector(dim), "FloatVector": float_vector(dim)}
-    made = (each_cell, each_cell_in, each_cell_alone, each_on_plane, cells_from, each_share)
+    made = (each_cell, each_cell_in, each_cell_alone, each_on_plane, each_side, cells_from, each_share)
     return namespace(*made, dim=dim, **types)
 
 

@@ -1,4 +1,4 @@
-"""Ghosts of periodic axes. Written for a loop over the lower ghost layer of an axis, see ``each_on_plane``."""
+"""Ghosts of periodic axes. Written for a loop over the lower ghost layer of an axis, see ``each_side``."""
 
 from .._ti import ti
 from ..kernels import Array, kernel_family
@@ -31,11 +31,8 @@ def wrap_or_clear(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
 
 @kernel_family
 def ghost_kernels(loops):
-    IntVector, each_on_plane = loops.IntVector, loops.each_on_plane
-
     @ti.kernel
-    def wrap_ghosts(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
-        for axis in ti.static(range(loops.dim)):
-            each_on_plane(n, axis, wrap_if_periodic, (a, offset, n, wrap, axis))
+    def wrap_ghosts(a: Array, n: loops.IntVector, offset: ti.i32, wrap: loops.IntVector):
+        loops.each_side(n, wrap_if_periodic, (a, offset, n, wrap))
 
     return (wrap_ghosts,)

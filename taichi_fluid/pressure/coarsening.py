@@ -95,7 +95,7 @@ def _coarsen_open_at(c, I, s, fine, coarse: Array, unknown: Array, n, wrap):
 
 
 @ti.func
-def _scale_side_at(c, I, s, open: Array, n, axis: ti.template(), factors):
+def _scale_side_at(c, I, s, open: Array, n, factors, axis: ti.template()):
     first = c + axis * cells_of(s, n) + s[axis]
     last = first + n[axis] * s[axis]
     open[first] = factors[2 * axis] * open[first]
@@ -105,7 +105,7 @@ def _scale_side_at(c, I, s, open: Array, n, axis: ti.template(), factors):
 @kernel_family
 def coarsening_kernels(loops):
     IntVector, each_cell, dim = loops.IntVector, loops.each_cell, loops.dim
-    each_cell_in, each_on_plane = loops.each_cell_in, loops.each_on_plane
+    each_cell_in, each_side = loops.each_cell_in, loops.each_side
     Box = float_vector(2 * dim)
 
     @ti.kernel
@@ -123,8 +123,7 @@ def coarsening_kernels(loops):
 
     @ti.kernel
     def scale_sides(open: Array, n: IntVector, factors: Box):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _scale_side_at, (open, n, axis, factors))
+        each_side(n, _scale_side_at, (open, n, factors))
 
     return coarsen_unknowns, drop_split, coarsen_open, scale_sides
 

@@ -80,9 +80,8 @@ def addition_kernels(loops):
 
 @kernel_family
 def search_kernels(loops, coupling):
-    IntVector, each_cell, each_on_plane, dim = loops.IntVector, loops.each_cell, loops.each_on_plane, loops.dim
-    reduce_cells, reduced, wavefront = loops.reduce_cells, loops.reduced, loops.wavefront
-    total_of, width = loops.total_of, loops.long
+    IntVector, each_cell, each_side, width = loops.IntVector, loops.each_cell, loops.each_side, loops.long
+    reduce_cells, reduced, wavefront, total_of = loops.reduce_cells, loops.reduced, loops.wavefront, loops.total_of
     cut, wraps = coupling
 
     @ti.func
@@ -103,8 +102,7 @@ def search_kernels(loops, coupling):
         curving = ti.static((partials, product_at, (search.d, search.a_d)))
         if ti.static(wraps):
             each_cell(system.n, _direction_at, (search,))
-            for axis in ti.static(range(dim)):
-                each_on_plane(system.n, axis, wrap_if_periodic, (search.d, 0, system.n, wrap, axis))
+            each_side(system.n, wrap_if_periodic, (search.d, 0, system.n, wrap))
             wavefront(system.n, (operate,), curving)
         else:
             wavefront(system.n, ((EVERY, _direction_at, (search,)), operate), curving)

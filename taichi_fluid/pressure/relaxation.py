@@ -64,8 +64,8 @@ def _count_at(c, I, s, x: Array, inv_diag: Array, total: ti.template(), count: t
 
 @kernel_family
 def relaxation_kernels(loops, coupling):
-    IntVector, each_of_colour, each_on_plane = loops.IntVector, loops.each_of_colour, loops.each_on_plane
-    wavefront, each_cell_alone, dim = loops.wavefront, loops.each_cell_alone, loops.dim
+    IntVector, each_of_colour, each_side = loops.IntVector, loops.each_of_colour, loops.each_side
+    wavefront, each_cell_alone = loops.wavefront, loops.each_cell_alone
     cut, wraps = coupling
 
     @ti.func
@@ -75,13 +75,11 @@ def relaxation_kernels(loops, coupling):
             system = loaded(given)
             for colour, body in ti.static(halves):
                 each_of_colour(system.n, colour, body, (system,))
-                for axis in ti.static(range(dim)):
-                    if ti.static(body == scale_at):
-                        # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
-                        even = wrap * (1 - system.n % 2)
-                        each_on_plane(system.n, axis, wrap_or_clear, (system.x, system.n, even, axis))
-                    else:
-                        each_on_plane(system.n, axis, wrap_if_periodic, (system.x, 0, system.n, wrap, axis))
+                if ti.static(body == scale_at):
+                    # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
+                    each_side(system.n, wrap_or_clear, (system.x, system.n, wrap * (1 - system.n % 2)))
+                else:
+                    each_side(system.n, wrap_if_periodic, (system.x, 0, system.n, wrap))
         else:
             wavefront(given.n, passes_of(given, halves), ())
 

@@ -129,9 +129,9 @@ def _scale_by_at(c, I, s, x: Array, factor):
 
 @kernel_family
 def residual_kernels(loops, coupling):
-    IntVector, each_cell_in, each_on_plane = loops.IntVector, loops.each_cell_in, loops.each_on_plane
-    reduce_cells, reduced, reduce_to, dim = loops.reduce_cells, loops.reduced, loops.reduce_to, loops.dim
-    wavefront, total_of, width = loops.wavefront, loops.total_of, loops.long
+    IntVector, each_cell_in, each_side, width = loops.IntVector, loops.each_cell_in, loops.each_side, loops.long
+    reduce_cells, reduced, reduce_to = loops.reduce_cells, loops.reduced, loops.reduce_to
+    wavefront, total_of = loops.wavefront, loops.total_of
     cut, wraps = coupling
 
     @ti.kernel
@@ -168,8 +168,7 @@ def residual_kernels(loops, coupling):
     ):  # fmt: skip
         """Compute the residual afresh, and start new directions from it."""
         if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_if_periodic, (x, 0, n, wrap, axis))
+            each_side(n, wrap_if_periodic, (x, 0, n, wrap))
         system = System(inv_diag, n, open, cut, x, rhs)
         wavefront(
             n,

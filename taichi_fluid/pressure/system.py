@@ -227,7 +227,7 @@ def _mark_if_positive(c, I, s, values: Array, offset, unknown: Array, first):
 
 
 @ti.func
-def _close_at(c, I, s, open: Array, n, axis: ti.template(), kept):
+def _close_at(c, I, s, open: Array, n, kept, axis: ti.template()):
     """Close the faces on the two sides of an axis, but for those with ``kept[2 axis + side] = 1``."""
     first = c + axis * cells_of(s, n) + s[axis]
     if kept[2 * axis] == 0:
@@ -239,7 +239,7 @@ def _close_at(c, I, s, open: Array, n, axis: ti.template(), kept):
 @kernel_family
 def setup_kernels(loops, held_by_cell):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_on_plane, dim = loops.each_on_plane, loops.dim
+    each_side, dim = loops.each_side, loops.dim
     Box, Flags = float_vector(2 * dim), int_vector(2 * dim)
 
     @ti.kernel
@@ -252,8 +252,7 @@ def setup_kernels(loops, held_by_cell):
 
     @ti.kernel
     def close_sides(open: Array, n: Index, kept: Flags):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _close_at, (open, n, axis, kept))
+        each_side(n, _close_at, (open, n, kept))
 
     @ti.kernel
     def compute_inv_diag(
@@ -273,8 +272,7 @@ def setup_kernels(loops, held_by_cell):
     @ti.kernel
     def set_ghosts(a: Array, n: Index, wrap: Index):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, wrap_or_clear, (a, n, wrap, axis))
+        each_side(n, wrap_or_clear, (a, n, wrap))
 
     return mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts
 

@@ -287,7 +287,7 @@ def _prolong_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
 @kernel_family
 def transfer_kernels(loops, coupling):
     Index, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
-    each_on_plane, each_strip, width, dim = loops.each_on_plane, loops.each_strip, loops.long, loops.dim
+    each_side, each_strip, width = loops.each_side, loops.each_strip, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -305,8 +305,7 @@ def transfer_kernels(loops, coupling):
             each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
         each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
         if ti.static(cut and wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(coarse_n, axis, _gather_marks_at, (visible, coarse_n, across, axis))
+            each_side(coarse_n, _gather_marks_at, (visible, coarse_n, across))
 
     @ti.kernel
     def compute_residual(
@@ -315,8 +314,7 @@ def transfer_kernels(loops, coupling):
         system = System(inv_diag, n, open, cut, x, rhs)
         each_strip(n, width, write_strip_of_system, (system, residual, width, _weighted_residual_at, (weight,)))
         if ti.static(wraps):
-            for axis in ti.static(range(dim)):
-                each_on_plane(n, axis, wrap_or_clear, (residual, n, across, axis))
+            each_side(n, wrap_or_clear, (residual, n, across))
 
     @ti.kernel
     def restrict(residual: Array, open: Array, visible: Array, rhs: Array, n: Index, fine_n: Index, scale: ti.f32):
@@ -327,11 +325,9 @@ def transfer_kernels(loops, coupling):
         coarse: Array, x: Array, weight: Array, open: Array, visible: Array, n: Index, coarse_n: Index,
         across: Index, wrap: Index,
     ):  # fmt: skip
-        for axis in ti.static(range(dim)):
-            each_on_plane(coarse_n, axis, wrap_or_clear, (coarse, coarse_n, across, axis))
+        each_side(coarse_n, wrap_or_clear, (coarse, coarse_n, across))
         each_strip(n, width, _prolong_strip, (Transfer(x, coarse, open, visible, n, coarse_n, cut), weight, width))
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, wrap_or_clear, (x, n, wrap, axis))
+        each_side(n, wrap_or_clear, (x, n, wrap))
 
     return compute_weight, compute_residual, restrict, prolong
 
