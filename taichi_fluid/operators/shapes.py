@@ -82,9 +82,4 @@ def coverage(distance, inv_dx):
     return ti.min(ti.max(ti.f32(0.5) - distance * inv_dx, ti.f32(0.0)), ti.f32(1.0))
 
 
-SHAPES = {
-    "sphere": sphere_distance,
-    "capsule": capsule_distance,
-    "box": box_distance,
-    "cylinder": cylinder_distance,
-}
+SHAPES = {"sphere": sphere_distance, "capsule": capsule_distance, "box": box_distance, "cylinder": cylinder_distance}

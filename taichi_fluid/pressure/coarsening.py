@@ -104,9 +104,7 @@ def _scale_side_at(c, I, s, open: Array, n, factors, axis: ti.template()):
 
 @kernel_family
 def coarsening_kernels(loops):
-    IntVector, each_cell, dim = loops.IntVector, loops.each_cell, loops.dim
-    each_cell_in, each_side = loops.each_cell_in, loops.each_side
-    Box = float_vector(2 * dim)
+    IntVector, Box, each_cell = loops.IntVector, float_vector(2 * loops.dim), loops.each_cell
 
     @ti.kernel
     def coarsen_unknowns(fine: Array, coarse: Array, n: IntVector, fine_n: IntVector):
@@ -119,11 +117,11 @@ def coarsening_kernels(loops):
     @ti.kernel
     def coarsen_open(fine: Array, coarse: Array, unknown: Array, n: IntVector, fine_n: IntVector, wrap: IntVector):
         finer = _Fine(fine, fine, fine_n, strides_of(fine_n))
-        each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, coarse, unknown, n, wrap))
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, coarse, unknown, n, wrap))
 
     @ti.kernel
     def scale_sides(open: Array, n: IntVector, factors: Box):
-        each_side(n, _scale_side_at, (open, n, factors))
+        loops.each_side(n, _scale_side_at, (open, n, factors))
 
     return coarsen_unknowns, drop_split, coarsen_open, scale_sides
 

@@ -94,12 +94,11 @@ def _subtract_centred_gradient_at(c, I, s, u: Array, p: Array, n, scale):
 
 @kernel_family
 def projection_kernels(loops, expands, on):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    write_cells = loops.write_cells
+    IntVector, FloatVector = loops.IntVector, loops.FloatVector
 
     @ti.kernel
     def compute_rhs(velocity: Array, rhs: Array, expansion: Array, n: IntVector, dx: ti.f32, scale: ti.f32):
-        write_cells(n, rhs, _rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), n, on))
+        loops.write_cells(n, rhs, _rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), n, on))
 
     @ti.kernel
     def compute_cut_rhs(
@@ -107,7 +106,7 @@ def projection_kernels(loops, expands, on):
         n: IntVector, origin: FloatVector, dx: ti.f32, scale: ti.f32,
     ):  # fmt: skip
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        each_cell(n, _write_cut_rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), rhs, solids))
+        loops.each_cell(n, _write_cut_rhs_at, (_Wanted(velocity, expansion, dx, scale, expands), rhs, solids))
 
     return compute_rhs, compute_cut_rhs
 

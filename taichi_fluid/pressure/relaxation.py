@@ -64,8 +64,7 @@ def _count_at(c, I, s, x: Array, inv_diag: Array, total: ti.template(), count: t
 
 @kernel_family
 def relaxation_kernels(loops, coupling):
-    IntVector, each_of_colour, each_side = loops.IntVector, loops.each_of_colour, loops.each_side
-    wavefront, each_cell_alone = loops.wavefront, loops.each_cell_alone
+    IntVector, each_side, each_cell_alone = loops.IntVector, loops.each_side, loops.each_cell_alone
     cut, wraps = coupling
 
     @ti.func
@@ -74,14 +73,14 @@ def relaxation_kernels(loops, coupling):
         if ti.static(wraps):
             system = loaded(given)
             for colour, body in ti.static(halves):
-                each_of_colour(system.n, colour, body, (system,))
+                loops.each_of_colour(system.n, colour, body, (system,))
                 if ti.static(body == scale_at):
                     # Across the seam of an odd axis lies a cell of the same colour, which is still 0.
                     each_side(system.n, wrap_or_clear, (system.x, system.n, wrap * (1 - system.n % 2)))
                 else:
                     each_side(system.n, wrap_if_periodic, (system.x, 0, system.n, wrap))
         else:
-            wavefront(given.n, passes_of(given, halves), ())
+            loops.wavefront(given.n, passes_of(given, halves), ())
 
     @ti.kernel
     def sweep(x: Array, rhs: Array, inv_diag: Array, open: Array, n: IntVector, wrap: IntVector):

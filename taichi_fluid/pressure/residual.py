@@ -129,9 +129,7 @@ def _scale_by_at(c, I, s, x: Array, factor):
 
 @kernel_family
 def residual_kernels(loops, coupling):
-    IntVector, each_cell_in, each_side, width = loops.IntVector, loops.each_cell_in, loops.each_side, loops.long
-    reduce_cells, reduced, reduce_to = loops.reduce_cells, loops.reduced, loops.reduce_to
-    wavefront, total_of = loops.wavefront, loops.total_of
+    IntVector, wavefront, total_of, width = loops.IntVector, loops.wavefront, loops.total_of, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -147,10 +145,10 @@ def residual_kernels(loops, coupling):
         ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[MEAN] = total_of(n, partials) * inv_count
-        reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[MEAN]))
+        loops.reduce_cells(n, partials, ti.f32(0.0), add, _centred_square_at, (rhs, inv_diag, scalars[MEAN]))
         ti.loop_config(serialize=True)
         for _ in range(1):
-            square, wanted = reduced(partials, ti.f32(0.0), add), tolerance * tolerance
+            square, wanted = loops.reduced(partials, ti.f32(0.0), add), tolerance * tolerance
             taken = removed
             if inv_count > 0:
                 taken += scalars[MEAN] * scalars[MEAN] / inv_count
@@ -168,7 +166,7 @@ def residual_kernels(loops, coupling):
     ):  # fmt: skip
         """Compute the residual afresh, and start new directions from it."""
         if ti.static(wraps):
-            each_side(n, wrap_if_periodic, (x, 0, n, wrap))
+            loops.each_side(n, wrap_if_periodic, (x, 0, n, wrap))
         system = System(inv_diag, n, open, cut, x, rhs)
         wavefront(
             n,
@@ -185,12 +183,12 @@ def residual_kernels(loops, coupling):
     @ti.kernel
     def scale(x: Array, n: IntVector, factor: ti.f32):
         """All values, those beyond the seam of a periodic axis too."""
-        each_cell_in(n * 0, n + 2, n, _scale_by_at, (x, factor))
+        loops.each_cell_in(n * 0, n + 2, n, _scale_by_at, (x, factor))
 
     @ti.kernel
     def find_largest(x: Array, inv_diag: Array, n: IntVector, partials: Array, out: Array):
         """The largest |value| of what is solved for."""
-        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _size_at, (x, inv_diag))
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _size_at, (x, inv_diag))
 
     return start, true_residual, scale, find_largest
 

@@ -239,8 +239,7 @@ def _close_at(c, I, s, open: Array, n, kept, axis: ti.template()):
 @kernel_family
 def setup_kernels(loops, held_by_cell):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_side, dim = loops.each_side, loops.dim
-    Box, Flags = float_vector(2 * dim), int_vector(2 * dim)
+    Box, Flags = float_vector(2 * loops.dim), int_vector(2 * loops.dim)
 
     @ti.kernel
     def mark_box(unknown: Array, n: Index, first: Index):
@@ -252,7 +251,7 @@ def setup_kernels(loops, held_by_cell):
 
     @ti.kernel
     def close_sides(open: Array, n: Index, kept: Flags):
-        each_side(n, _close_at, (open, n, kept))
+        loops.each_side(n, _close_at, (open, n, kept))
 
     @ti.kernel
     def compute_inv_diag(
@@ -272,7 +271,7 @@ def setup_kernels(loops, held_by_cell):
     @ti.kernel
     def set_ghosts(a: Array, n: Index, wrap: Index):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
-        each_side(n, wrap_or_clear, (a, n, wrap))
+        loops.each_side(n, wrap_or_clear, (a, n, wrap))
 
     return mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts
 

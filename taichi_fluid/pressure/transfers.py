@@ -6,16 +6,7 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 """
 
 from .._ti import argument, loaded, ti
-from ..kernels import (
-    LONG_STRIPS,
-    Array,
-    along_strip,
-    cell_of_strip,
-    cells_of,
-    flat,
-    kernel_family,
-    strides_of,
-)
+from ..kernels import LONG_STRIPS, Array, along_strip, cell_of_strip, cells_of, flat, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
 from .system import System, product_at, write_strip_of_system
@@ -286,8 +277,7 @@ def _prolong_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
 
 @kernel_family
 def transfer_kernels(loops, coupling):
-    Index, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
-    each_side, each_strip, width = loops.each_side, loops.each_strip, loops.long
+    Index, each_side, each_strip, width = loops.IntVector, loops.each_side, loops.each_strip, loops.long
     cut, wraps = coupling
 
     @ti.kernel
@@ -302,8 +292,8 @@ def transfer_kernels(loops, coupling):
         across: Index,
     ):
         if ti.static(cut):
-            each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
-        each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
+            loops.each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
+        loops.each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
         if ti.static(cut and wraps):
             each_side(coarse_n, _gather_marks_at, (visible, coarse_n, across))
 

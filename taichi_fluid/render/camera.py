@@ -63,11 +63,7 @@ def orbit_view(camera: Camera, size: Sequence[float], aspect: float) -> View:
     azimuth, elevation = math.radians(camera.azimuth), math.radians(camera.elevation)
     middle = 0.5 * np.asarray(size) if camera.center is None else np.array(camera.center)
     outward = np.array(
-        [
-            math.sin(azimuth) * math.cos(elevation),
-            math.sin(elevation),
-            math.cos(azimuth) * math.cos(elevation),
-        ]
+        [math.sin(azimuth) * math.cos(elevation), math.sin(elevation), math.cos(azimuth) * math.cos(elevation)]
     )
     right = np.array([math.cos(azimuth), 0.0, -math.sin(azimuth)])
     half_height = math.tan(0.5 * math.radians(camera.field_of_view))

@@ -47,7 +47,6 @@ def _slice_pixel(x, y, screen, window, values: ti.template(), scale, shade, obst
 @kernel_family
 def slice_kernels(loops, has_solids):
     Index, Point, Size = loops.IntVector, loops.FloatVector, int_vector(2)
-    each_pixel = loops.each_pixel
 
     @ti.kernel
     def colour_slice(
@@ -56,7 +55,7 @@ def slice_kernels(loops, has_solids):
     ):  # fmt: skip
         screen, window, scale = Screen(image, size), Window(corner, across, upward), Scale(table, low, inv_range)
         obstacle = Obstacle(distance, n, dx, has_solids)
-        each_pixel(size, _slice_pixel, (screen, window, values, scale, shade, obstacle))
+        loops.each_pixel(size, _slice_pixel, (screen, window, values, scale, shade, obstacle))
 
     return (colour_slice,)
 

@@ -144,14 +144,13 @@ def _extend_velocity_at(c, I, s, u: Array, solids):
 @kernel_family
 def solid_kernels(loops):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    each_cell_in, reduce_to = loops.each_cell_in, loops.reduce_to
 
     @ti.kernel
     def enforce(
         velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        each_cell_in(n * 0 + 1, n + 2, n, _enforce_at, (velocity, solids))
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _enforce_at, (velocity, solids))
 
     @ti.kernel
     def find_fastest(
@@ -159,7 +158,7 @@ def solid_kernels(loops):
         partials: Array, out: Array,
     ):  # fmt: skip
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _solid_speed_at, (solids,))
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _solid_speed_at, (solids,))
 
     @ti.kernel
     def extend_velocity(
