@@ -17,7 +17,7 @@ from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, call
 from .preconditioners import Preconditioner
 from .residual import ALPHA, BETA, ITERATIONS, LIMIT, RR, RZ, Residual, Seen, SolveResult, Status
-from .system import System, neighbour_sum, product_at, write_strip_of_system
+from .system import System, neighbour_sum, product_at, where_solved, write_strip_of_system
 
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
@@ -51,10 +51,7 @@ def _direction_at(c, I, s, search):
 def _product_with_operator_at(c, I, s, system):
     """A d. Rounding here is that of a correction; the true residual sees what it does."""
     inv = system.inv_diag[c]
-    value = system.x[c] / inv - neighbour_sum(c, s, system)
-    if inv == 0:
-        value = ti.f32(0.0)
-    return value
+    return where_solved(system.x[c] / inv - neighbour_sum(c, s, system), inv)
 
 
 @ti.func

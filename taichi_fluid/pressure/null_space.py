@@ -12,7 +12,7 @@ import numpy as np
 
 from .._ti import ti
 from ..kernels import PARTIALS, Array, IntArray, add, array_of, cells_of, kernel_family, largest
-from .system import LinearSystem, System
+from .system import LinearSystem, System, where_solved
 
 CHUNK = 4096
 """Cells of one region that are summed by one thread."""
@@ -21,10 +21,7 @@ CHUNK = 4096
 @ti.func
 def unknown_value_at(c, I, s, x: Array, inv_diag: Array):
     """The value where it is solved for, else 0."""
-    value = x[c]
-    if inv_diag[c] == 0:
-        value = ti.f32(0.0)
-    return value
+    return where_solved(x[c], inv_diag[c])
 
 
 @ti.func

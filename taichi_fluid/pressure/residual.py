@@ -15,7 +15,7 @@ from ..kernels import EVERY, LONG_STRIPS, PARTIALS, Array, add, kernel_family, l
 from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, unknown_value_at
 from .relaxation import relaxation_kernels
-from .system import LinearSystem, System, apply_at, product_at, write_strip_of_system
+from .system import LinearSystem, System, apply_at, product_at, where_solved, write_strip_of_system
 
 RZ, BETA, ALPHA, RR, TARGET, LIMIT, ITERATIONS, MEAN, NORM = range(9)
 """Places of the numbers of an iteration in their small array."""
@@ -97,17 +97,12 @@ class Seen(NamedTuple):
 
 @ti.func
 def _residual_at(c, I, s, system, mean, shift):
-    value = system.rhs[c] - mean - apply_at(c, s, system, shift)
-    if system.inv_diag[c] == 0:
-        value = ti.f32(0.0)
-    return value
+    return where_solved(system.rhs[c] - mean - apply_at(c, s, system, shift), system.inv_diag[c])
 
 
 @ti.func
 def _centred_square_at(c, I, s, rhs: Array, inv_diag: Array, mean):
-    value = rhs[c] - mean
-    if inv_diag[c] == 0:
-        value = ti.f32(0.0)
+    value = where_solved(rhs[c] - mean, inv_diag[c])
     return value * value
 
 

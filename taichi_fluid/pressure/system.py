@@ -72,6 +72,15 @@ def with_need_of_faces(inv, needs):
 
 
 @ti.func
+def where_solved(value, inv):
+    """A value of a cell with this reciprocal diagonal; 0 where nothing is solved for."""
+    result = value
+    if inv == 0:
+        result = ti.f32(0.0)
+    return result
+
+
+@ti.func
 def _gather_need(k, c, inv_diag: Array, needs: ti.template()):
     needs |= needs_faces(inv_diag[cell_of_strip(c, k)])
 

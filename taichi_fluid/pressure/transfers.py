@@ -9,7 +9,7 @@ from .._ti import argument, loaded, ti
 from ..kernels import LONG_STRIPS, Array, along_strip, cell_of_strip, cells_of, flat, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
-from .system import System, product_at, write_strip_of_system
+from .system import System, product_at, where_solved, write_strip_of_system
 
 
 @argument
@@ -91,9 +91,7 @@ def _one_at(c, I, s, a: Array):
 def _weighted_residual_at(c, I, s, system, weight: Array):
     """Of all cells: a compiler makes vectors of that. Only what it says of red ones is looked at."""
     value = (relaxed_at(c, s, system) - system.x[c]) / system.inv_diag[c] * weight[c]
-    if system.inv_diag[c] == 0:
-        value = ti.f32(0.0)
-    return value
+    return where_solved(value, system.inv_diag[c])
 
 
 @ti.func
