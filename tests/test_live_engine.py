@@ -9,6 +9,7 @@ from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smo
 
 from taichi_fluid.grid import Grid
 from taichi_fluid.physics.sources import Emitter
+from taichi_fluid.render.side_by_side import pictures_of
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.simulation.resampling import resample
 
@@ -390,6 +391,25 @@ def test_a_slider_builds_only_what_hangs_on_it(dim):
         kept += [simulation.emitters, simulation.advection, simulation.projection]
         assert [k for k in range(3) if built()[k] != before[k]] == others
     simulation.step()
+
+
+def test_what_projects_is_built_at_its_first_use(dim, monkeypatch):
+    """Neither time 0, its picture, nor solids that are put elsewhere wait for it; what comes out is the same."""
+    early, late = Simulation(busy(dim)), Simulation(busy(dim))
+    early.prepare()
+    with monkeypatch.context() as patch:
+        patch.setattr("taichi_fluid.simulation.engine.Projection", None)
+        for simulation in (early, late):
+            simulation.place_solids(0.04)
+            simulation.scene = simulation.scene.with_values({"solver.pressure": "auto", "fluid.viscosity": 2e-3})
+        pictures_of(late, 32, 32).render()
+        assert late.pressure_solver == early.pressure_solver
+        assert late.pressure_solver.used == early.projection.solver.method
+        with pytest.raises(TypeError):
+            late.prepare()
+    for _ in range(3):
+        assert early.step() == late.step()
+        assert_same(early, late)
 
 
 # Strokes

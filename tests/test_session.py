@@ -1000,6 +1000,23 @@ def test_a_comparison_that_turns_nan_says_on_which_grid(opened):
     assert all(np.isfinite(values).all() for values in values_of(session.flow.other).values())
 
 
+@pytest.mark.parametrize("other", ["finer", "load"])
+def test_no_room_for_the_solver_of_another_scene_leaves_the_one_that_runs(opened, monkeypatch, small_presets, other):
+    session = opened(flow(2))
+    make_steps(session, 1)
+    before = session.flow
+
+    def refuse(*arguments):
+        raise MemoryError("out of device memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("taichi_fluid.simulation.engine.Projection", refuse)
+        session.load("karman") if other == "load" else session.resize_grid(finer=True)
+    assert session.flow is before and session.alarm
+    assert "out of device memory" in session.message
+    make_steps(session, 1)
+
+
 @pytest.mark.parametrize("error", [RuntimeError("out of device memory"), MemoryError()])
 def test_a_comparison_without_room_leaves_the_flow_that_runs(opened, error):
     def build(scene):

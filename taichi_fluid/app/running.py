@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -16,6 +16,10 @@ from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
 from .words import parse_settings, say, stop, stop_broken_off
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+    from ..simulation.comparison import Comparison
 
 T = TypeVar("T")
 
@@ -161,12 +165,18 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | No
     from ..viewer.recorder import Recorder, record
     from ..viewer.waiting import Waiting
 
+    def whole(scene: Scene) -> "Simulation | Comparison":
+        flow = flow_of(scene)
+        for simulation in simulations_of(flow).values():
+            simulation.prepare()
+        return flow
+
     output, recorder, waiting = scene.output, None, Waiting()
     pictures = f"{output.frames} frames of {output.width} x {output.height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
         with waiting.told_on(Console(stderr=True)):
-            flow = _build(flow_of, scene, arch)
+            flow = _build(whole, scene, arch)
         stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
         for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
             say(sentence)

@@ -71,6 +71,14 @@ def drawback(grid: Grid, sides: BoundaryCoefficients) -> str:
     return ""
 
 
+def chosen(grid: Grid, method: str, sides: BoundaryCoefficients, cut: bool) -> tuple[str, str]:
+    """The method of the ``pressure_solver`` for these arguments, and why it is not the direct one asked for."""
+    if method not in (AUTO, METHOD):
+        return method, ""
+    reason = hindrance(sides, cut) or (drawback(grid, sides) if method == AUTO else "")
+    return (STAND_IN, reason) if reason else (METHOD, "")
+
+
 def pressure_solver(
     grid: Grid, method: str, sides: BoundaryCoefficients, cut: bool, scratch: Scratch | None = None
 ) -> "tuple[EllipticSolver | SpectralSolver, str]":
@@ -84,10 +92,8 @@ def pressure_solver(
         cut: Whether solids stand in it.
         scratch: Arrays to work in; see ``EllipticSolver``.
     """
-    if method not in (AUTO, METHOD):
-        return EllipticSolver(grid, method, scratch=scratch), ""
-    reason = hindrance(sides, cut) or (drawback(grid, sides) if method == AUTO else "")
-    return (EllipticSolver(grid, STAND_IN, scratch=scratch), reason) if reason else (SpectralSolver(grid), "")
+    used, reason = chosen(grid, method, sides, cut)
+    return (SpectralSolver(grid) if used == METHOD else EllipticSolver(grid, used, scratch=scratch)), reason
 
 
 class SpectralSolver:

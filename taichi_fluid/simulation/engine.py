@@ -1,5 +1,6 @@
 """The arrays of a scene and the operators that are built for it: what the stages of a step work with."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from ..physics.diffusion import Diffusion
 from ..physics.sources import Emitter
 from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
-from ..scene import AnySolid, MeshSolid, Scene
+from ..scene import AnySolid, MeshSolid, Scene, Solver
 from .diagnostics import Diagnostics
 from .state import State
 
@@ -83,22 +84,22 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved = False
+        projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
         if self.solids:
             self.solids.update(0.0)
         self.build(None)
+        if projected:
+            self.prepare()
         self.fill_velocity()
 
     def build(self, before: Scene | None) -> None:
         """Build what hangs on values that the scene ``before`` had otherwise; without one, all of it."""
         scene, grid, walls = self._scene, self.grid, self.walls
         solver, old = scene.solver, before.solver if before else None
-        method = solver.pressure if solver.sweeps is None else _SWEEPS
-        if old is None or method != (old.pressure if old.sweeps is None else _SWEEPS):
-            # Arrays that the device still works with are not freed on every backend.
-            ti.sync()
-            self.projection = Projection(grid, walls, self.state.scratch, method, self.solids)
+        if old is not None and "projection" in vars(self) and _method(solver) != _method(old):
+            self.projection = self._new_projection()
         if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
             scheme, trace = Scheme(solver.advection), Trace(solver.trace)
             self.advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
@@ -107,6 +108,21 @@ class Engine:
                 Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size, walls.periodic)
                 for source in scene.sources
             ]
+
+    def prepare(self) -> None:
+        """Build what would else be built by the first step, so that what there is no room for is known now."""
+        self.projection  # noqa: B018 - built where it is asked for
+
+    @functools.cached_property
+    def projection(self) -> Projection:
+        """What projects, built at its first use: a picture of time 0 needs none."""
+        return self._new_projection()
+
+    def _new_projection(self) -> Projection:
+        # Arrays that the device still works with are not freed on every backend.
+        ti.sync()
+        method = _method(self._scene.solver)
+        return Projection(self.grid, self.walls, self.state.scratch, method, self.solids)
 
     @property
     def diffusion(self) -> Diffusion:
@@ -132,8 +148,8 @@ class Engine:
         return self.flame
 
     def place_solids(self, time: float) -> None:
-        """Put the solids where they are at ``time``, s, and let the projection know."""
-        if self.solids and self.solids.update(time):
+        """Put the solids where they are at ``time``, s, and let the projection know if there is one yet."""
+        if self.solids and self.solids.update(time) and "projection" in vars(self):
             self.projection.update()
 
     def fill_scalars(self) -> None:
@@ -157,6 +173,11 @@ class Engine:
         self.grid.require_runtime()
         self.fill_scalars()
         self.fill_velocity(keep=True)
+
+
+def _method(solver: Solver) -> str:
+    """The method of the pressure solver that a scene asks for."""
+    return solver.pressure if solver.sweeps is None else _SWEEPS
 
 
 def _solid(config: AnySolid) -> Solid:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import backend
 from .._ti import ti
 from ..boundaries.solids import Solid
-from ..pressure.spectral import AUTO
+from ..pressure.spectral import AUTO, chosen
 from ..scene import Scene
 from . import painting
 from .diagnostics import Divergence
@@ -109,7 +109,8 @@ class Simulation(Engine, Flow):
         """What solves the pressure, and why it is not what the scene asks for."""
         if self._scene.solver.sweeps is not None:
             return PressureSolver("sweeps", "sweeps", "")
-        return PressureSolver(self._scene.solver.pressure, self.projection.solver.method, self.projection.hindrance)
+        asked, sides = self._scene.solver.pressure, self.walls.pressure_sides()
+        return PressureSolver(asked, *chosen(self.grid, asked, sides, cut=self.solids is not None))
 
     @property
     def scene(self) -> Scene:

@@ -3,7 +3,6 @@
 The panel, the keys and the mouse call what stands here; so do the tests, without any of them.
 """
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -24,6 +23,7 @@ from ..scene import Scene, SceneError, preset, require_installed
 from ..scene.memory import require_memory
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, flow_of, own_of
+from .ahead import compile_scene
 from .health import Health, Pulse
 from .strokes import Stroke, paint
 from .written import claimed_name, drop_empty, reason, write_scene
@@ -321,14 +321,16 @@ class Session:
     def _replace(self, scene: Scene, before: Simulation | Comparison | None = None) -> bool:
         def build(scene: Scene) -> Simulation:
             require_memory(scene)
-            return self._build(scene)
+            simulation = self._build(scene)
+            simulation.prepare()  # while what runs now can still go on
+            return simulation
 
         self.beside = before is None
         try:
             flow = flow_of(scene, build, before)
             renderer = pictures_of(flow, *self._drawn_size)
             if self.beside and self.compiles_first:
-                _compile(flow, renderer)
+                compile_scene(flow, renderer)
         except (ValueError, MemoryError, RuntimeError) as error:
             ti.sync()  # before arrays are dropped: one in use is never freed on Vulkan
             self._warn(f"{scene.name} with {scene.domain.resolution} cells cannot run here: {error}")
@@ -489,12 +491,3 @@ class Session:
     def health(self) -> Health | None:
         """How the flow is doing; None before its first step."""
         return self._pulse.health(measure=not self.stepping and not self._failed)
-
-
-def _compile(flow: Simulation | Comparison, renderer: Pictures) -> None:
-    """Launch what a step and a picture launch, and put the flow back to its start. What goes wrong will do so again."""
-    with contextlib.suppress(MemoryError, RuntimeError):
-        renderer.draw()
-        flow.step()
-        renderer.draw()
-    flow.reset()
