@@ -1,7 +1,7 @@
 """What a benchmark has found, for a person: tables, ratios of two files, and a plot."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ def start_tables(rows: Sequence[Row]) -> RenderableType:
             Text(f"{title}: {counted}", style="italic"),
             _start_table(row["startup"]),
             _kernel_table(row["startup"]),
+            *map(Text, _not_in_all(row["startup"], row["rounds"])),
         ]
         parts.append(Text(f"load of the machine before: {_number(row['load'])}, device: {row['device'] or '-'}"))
     return Group(*parts)
@@ -75,23 +76,43 @@ def _start_table(startup: Row) -> Table:
     return table
 
 
+def told_apart(kernels: Sequence[Row]) -> dict[tuple[str, int], Row]:
+    """The kernels of a start by name, and by the how-many-eth of that name: one for each dimension, say."""
+    found: dict[tuple[str, int], Row] = {}
+    for kernel in kernels:
+        count = sum(name == kernel["name"] for name, _ in found)
+        found[kernel["name"], count] = kernel
+    return found
+
+
+def _not_in_all(startup: Row, rounds: int) -> Iterator[str]:
+    """A sentence for each kernel that some starts have compiled and others not."""
+    for temperature, each in startup.items():
+        for kernel in each["kernels"]:
+            if "starts" in kernel:
+                yield f"{kernel['name']} was compiled in {kernel['starts']} of {rounds} {temperature} starts."
+
+
 def _kernel_table(startup: Row) -> Table:
-    """Milliseconds of the processors, the dearest kernels first."""
+    """Milliseconds of the processors, the dearest kernels first; a dash where a start has not compiled one."""
     names = {"python_s": "Python", "code_s": "code", "launch_s": "first launch"}
     table = Table("kernel")
     for temperature in startup:
         for name in names.values():
             table.add_column(f"{temperature}: {name}, ms" if name == "Python" else name, justify="right")
-    dearest = sorted(
-        zip(*(each["kernels"] for each in startup.values()), strict=False),
-        key=lambda pair: -sum(pair[0][key] for key in names),
-    )
-    for pair in dearest:
-        table.add_row(pair[0]["name"], *(_number(1e3 * each[key]) for each in pair for key in names))
+    starts = [told_apart(each["kernels"]) for each in startup.values()]
+    pairs = {kernel: [start.get(kernel) for start in starts] for start in starts for kernel in start}
+    for (name, _), pair in sorted(pairs.items(), key=lambda item: -max(_seconds(each, names) for each in item[1])):
+        table.add_row(name, *(_number(each and 1e3 * each[key]) for each in pair for key in names))
     table.add_section()
     sums = (1e3 * sum(kernel[key] for kernel in each["kernels"]) for each in startup.values() for key in names)
-    table.add_row(f"{len(startup['cold']['kernels'])} kernels", *map(_number, sums))
+    counts = dict.fromkeys(str(len(start)) for start in starts)
+    table.add_row(f"{' and '.join(counts)} kernels", *map(_number, sums))
     return table
+
+
+def _seconds(kernel: Row | None, names: Iterable[str]) -> float:
+    return sum(kernel[key] for key in names) if kernel else 0.0
 
 
 def _stage_table(rows: Sequence[Row]) -> Table:

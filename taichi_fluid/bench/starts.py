@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .report import told_apart
 from .runs import Measure, Run, fresh, in_a_process
 
 TEMPERATURES = ("cold", "warm")
@@ -28,16 +29,21 @@ def starts(rounds: int) -> Measure:
 
 
 def median_of(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The median of several starts, part by part and kernel by kernel, and that of their sums."""
+    """The median of several starts, part by part and kernel by kernel, and that of their sums.
+
+    A kernel that not all of them have compiled has the median of those that did, and says ``"starts"``, how many.
+    """
     middle: dict[str, Any] = {}
     for clock in ("clock_s", "processor_s"):
         parts = {part: statistics.median(each[clock][part] for each in found) for part in found[0][clock]}
         middle[clock] = {**parts, "sum": statistics.median(sum(each[clock].values()) for each in found)}
-    middle["kernels"] = [
-        {
+    starts = [told_apart(each["kernels"]) for each in found]
+    middle["kernels"] = []
+    for kernel in dict.fromkeys(kernel for start in starts for kernel in start):
+        same = [start[kernel] for start in starts if kernel in start]
+        row = {
             key: value if key == "name" else statistics.median(each[key] for each in same)
             for key, value in same[0].items()
         }
-        for same in zip(*(each["kernels"] for each in found), strict=False)
-    ]
+        middle["kernels"].append(row if len(same) == len(starts) else {**row, "starts": len(same)})
     return middle
