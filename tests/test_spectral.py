@@ -22,7 +22,10 @@ from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.sides import Boundary, Side
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.pressure import box_residual
+from taichi_fluid.pressure.box_residual import BoxResidual
 from taichi_fluid.pressure.projection import Projection
+from taichi_fluid.pressure.residual import Residual
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance, pressure_solver
 from taichi_fluid.simulation.diagnostics import Diagnostics
@@ -111,6 +114,46 @@ def test_the_shift_of_diffusion_is_an_eigenvalue_more(dim):
     a = box_matrix(shape, letters).toarray() + shift * np.eye(rhs.size)
     assert (result.status, result.removed_mean) == (Status.CONVERGED, 0.0)
     assert relative(found.ravel(), np.linalg.solve(a, rhs.ravel())) < ERROR
+
+
+@cpu_only
+@pytest.mark.parametrize("shares", [1, 3])
+@pytest.mark.parametrize(
+    ("shape", "letters", "shift"),
+    [((7, 5, 6), ("cc", "oo", "pp"), 0.0), ((5, 6), ("pp", "cc"), 0.4), ((9, 4, 5), ("cc", "cc", "cc"), 0.0)],
+)
+def test_the_host_measures_as_kernels_do(shape, letters, shift, shares, monkeypatch):
+    """The mean and the size of a right-hand side, and what a guess leaves of it; a plane or two at a time, on threads."""
+    monkeypatch.setattr(box_residual, "_LEAST_SHARE", 1)
+    monkeypatch.setattr(box_residual, "_BLOCK", 100)
+    grid, sides = Grid(shape, 1.0), sides_of(letters)
+    sides = BoundaryCoefficients(box=sides.box, periodic=sides.periodic, shift=shift)
+    solver = SpectralSolver(grid)
+    solver.setup((1,) * len(shape), sides)
+    ours, theirs = BoxResidual(solver.system, shares), Residual(solver.system)
+    ours.update(sides)
+    theirs.shift = shift
+    rhs, seen, left, wrapped = grid.array(), [], [], []
+    grid.from_numpy(rhs, random_scalar(shape) + 0.5)
+    for residual in (theirs, ours):
+        x = grid.array()
+        grid.from_numpy(x, random_scalar(shape))
+        residual._start(rhs, x, 1e-3, solver.null_space)
+        seen.append(residual.compute(rhs, x))
+        left.append(grid.to_numpy(residual.r))
+        wrapped.append(grid.to_numpy_padded(x))
+    np.testing.assert_array_equal(*wrapped, err_msg="ghosts along periodic axes")
+    np.testing.assert_allclose(*left, atol=5e-6, err_msg="sums of seven numbers of size 1 to 5, in another order")
+    for name in ("mean", "norm", "target", "square", "iterations"):
+        assert getattr(seen[1], name) == pytest.approx(getattr(seen[0], name), rel=2e-6, abs=1e-7), name
+
+
+@cpu_only
+def test_a_direct_solve_needs_no_kernel_to_measure(monkeypatch):
+    """Which is why a scene of its kind starts sooner."""
+    box = Spectral((7, 5, 6), ("cc", "oo", "pp"))
+    monkeypatch.setattr("taichi_fluid.pressure.residual.residual_kernels", None)
+    assert box(flow_rhs((7, 5, 6), ("cc", "oo", "pp")))[1].status is Status.CONVERGED
 
 
 @cpu_only

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._ti import Kernel, fill_ndarray, ti
 from ..kernels import Launcher, Replay
+from ..pressure.box_residual import BoxResidual
 from ..pressure.transforms import Transforms
 
 TRAFFIC = {
@@ -90,6 +91,9 @@ TRAFFIC = {
     "ghost_kernels.wrap_ghosts": ("", ""),
     # Not a kernel: SciPy's transforms there and back, and a division between them; each as one pass.
     "Transforms.solve_in_place": ("array  array  array", "array  array  array"),
+    # Nor are these: the mean and the squares of a right-hand side, and what a solution leaves of it.
+    "BoxResidual.measure": ("rhs rhs", ""),
+    "BoxResidual.enqueue": ("x rhs", "r"),
     "label_kernels.start_labels": ("inv_diag", "label"),
     "label_kernels.hook": ("label inv_diag", ""),
     "label_kernels.shorten": ("label", "label"),
@@ -197,8 +201,15 @@ def watched() -> Iterator[Watch]:
     """
     watch = Watch()
     launch_kernel, launch, replay, fill = Kernel.launch_kernel, Launcher.launch, Replay.__call__, ti.ScalarNdarray.fill
-    solve_in_place = Transforms.solve_in_place
-    transform = SimpleNamespace(func=solve_in_place, arguments=[SimpleNamespace(name=name) for name in ("array", "n")])
+    solve_in_place, measure, enqueue = Transforms.solve_in_place, BoxResidual.measure, BoxResidual.enqueue
+    transform, measuring, computing = (
+        SimpleNamespace(func=function, arguments=[SimpleNamespace(name=name) for name in names])
+        for function, names in (
+            (solve_in_place, ("array", "n")),
+            (measure, ("rhs", "n")),
+            (enqueue, ("rhs", "x", "r", "n")),
+        )
+    )
 
     def noted_launch(self, compiled, *values):
         watch.note([(self, values)])
@@ -227,14 +238,22 @@ def watched() -> Iterator[Watch]:
         solve_in_place(self, array)
         watch.note([(transform, (array, self.n))])
 
+    def noted_measure(self, rhs, *arguments):
+        measure(self, rhs, *arguments)
+        watch.note([(measuring, (rhs, self.system.n))])
+
+    def noted_enqueue(self, rhs, x):
+        enqueue(self, rhs, x)
+        watch.note([(computing, (rhs, x, self.r, self.system.n))])
+
     Kernel.launch_kernel, Launcher.launch = noted_launch, noted_straight_launch
-    Transforms.solve_in_place = noted_transform
+    Transforms.solve_in_place, BoxResidual.measure, BoxResidual.enqueue = noted_transform, noted_measure, noted_enqueue
     Replay.__call__, ti.ScalarNdarray.fill = noted_replay, noted_fill
     try:
         yield watch
     finally:
         Kernel.launch_kernel, Launcher.launch = launch_kernel, launch
-        Transforms.solve_in_place = solve_in_place
+        Transforms.solve_in_place, BoxResidual.measure, BoxResidual.enqueue = solve_in_place, measure, enqueue
         Replay.__call__, ti.ScalarNdarray.fill = replay, fill
 
 

@@ -20,7 +20,7 @@ from .system import LinearSystem, System, apply_at, product_at, where_solved, wr
 RZ, BETA, ALPHA, RR, TARGET, LIMIT, ITERATIONS, MEAN, NORM = range(9)
 """Places of the numbers of an iteration in their small array."""
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Square of the relative error of a mean in f32."""
 _CYCLE = 1e-11
 """Gain of |residual|² after which the recursion no longer tells the truth and the residual is computed afresh."""
@@ -148,7 +148,7 @@ def residual_kernels(loops, coupling):
             if inv_count > 0:
                 taken += scalars[MEAN] * scalars[MEAN] / inv_count
             # What is left of a mean that was taken out may be nothing but rounding, and no answer is owed to that.
-            if square <= ti.f32(_ROUNDING) * taken:
+            if square <= ti.f32(ROUNDING) * taken:
                 square = ti.f32(0.0)
             scalars[NORM] = square
             scalars[TARGET] = square * wanted

@@ -12,9 +12,10 @@ from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch
 from ..kernels import CPU_ARCHS, arch
 from ..limits import whole
+from .box_residual import BoxResidual
 from .methods import addition_kernels
 from .null_space import Constant, NoNullSpace, NullSpace
-from .residual import Residual, SolveResult, Status
+from .residual import SolveResult, Status
 from .solver import EllipticSolver, require_limits, require_pair
 from .system import LinearSystem
 from .transforms import Kind, Transforms, interior, kinds_of, scipy_transforms
@@ -123,7 +124,7 @@ class SpectralSolver:
         if problem:
             raise RuntimeError(f"no direct solve of the pressure: {problem}")
         self.grid, self.system, self.transforms = grid, LinearSystem(grid), Transforms(grid)
-        self._residual = Residual(self.system)
+        self._residual = BoxResidual(self.system, self.transforms.workers)
         self._constant = Constant(self.system, self._residual.partials)
         self._constant.count = math.prod(grid.shape)
         self.null_space: NullSpace = self._constant
@@ -159,7 +160,8 @@ class SpectralSolver:
         singular = sides.shift == 0 and not any(sides.box)
         self.null_space = self._constant if singular else NoNullSpace()
         self.transforms.update(sides, singular)
-        self._sides, self._residual.shift = sides, sides.shift
+        self._residual.update(sides)
+        self._sides = sides
 
     def setup_open(self, open, sides: BoundaryCoefficients) -> None:
         """Not possible: with coefficients a transform does not make the operator a division.

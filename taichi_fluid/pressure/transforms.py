@@ -50,11 +50,16 @@ def kinds_of(sides: BoundaryCoefficients) -> list[Kind | None]:
     return kinds
 
 
-def interior(grid: Grid, array) -> np.ndarray:
-    """The values of an array over the grid without its ghosts, where they are: on a CPU NumPy can work there too."""
+def values_of(array) -> np.ndarray:
+    """The values of an array where they are: on a CPU NumPy can work there too."""
     values = memory_of(array)
     assert values is not None, "arrays are in reach on a CPU only"
-    return values.reshape(grid.padded)[(slice(1, -1),) * grid.dim]
+    return values
+
+
+def interior(grid: Grid, array) -> np.ndarray:
+    """The values of an array over the grid without its ghosts, where they are."""
+    return values_of(array).reshape(grid.padded)[(slice(1, -1),) * grid.dim]
 
 
 class Transforms:
@@ -62,13 +67,16 @@ class Transforms:
 
     Args:
         grid: The grid.
+
+    Attributes:
+        workers: Threads that it uses.
     """
 
     def __init__(self, grid: Grid):
         self.grid, self.n = grid, grid.n
         self._fft = scipy_transforms()
         # What is not worth waking Taichi's threads for is not worth waking those of the transforms either.
-        self._workers = 1 if grid.loops.serial else max(impl.current_cfg().cpu_max_num_threads, 1)
+        self.workers = 1 if grid.loops.serial else max(impl.current_cfg().cpu_max_num_threads, 1)
 
     def update(self, sides: BoundaryCoefficients, singular: bool) -> None:
         """Invert the operator with these sides; ``singular``, the constant becomes 0."""
@@ -104,7 +112,7 @@ class Transforms:
         self.grid.require(array=array)
         ti.sync()
         values = interior(self.grid, array)
-        fft, options = self._fft, {"norm": "ortho", "workers": self._workers, "overwrite_x": True}
+        fft, options = self._fft, {"norm": "ortho", "workers": self.workers, "overwrite_x": True}
         closed, open, periodic = (self._axes[kind] for kind in Kind)
         modes = values
         if closed:
