@@ -16,6 +16,7 @@ from scenes_for_tests import burner, plume, scene
 from taichi_fluid.boundaries.solids import Solid
 from taichi_fluid.io.video import LiveVideo
 from taichi_fluid.kernels import before_compiling
+from taichi_fluid.render.views import Slice
 from taichi_fluid.scene import Scene, SceneError, preset
 from taichi_fluid.simulation import Simulation, Stage
 from taichi_fluid.simulation.comparison import Comparison, left_in
@@ -544,6 +545,37 @@ def test_another_scene_is_announced_and_then_started(opened, small_presets):
     assert session.scene.dim == 3
     assert session.draw()
     make_steps(session, 1)
+
+
+@pytest.mark.parametrize("compare", [False, True])
+def test_the_old_view_goes_on_where_another_one_is_compiled(opened, monkeypatch, compare):
+    """As a window has it before each kernel; here before the new view prepares its first picture."""
+    session, seen = opened(flow(2, **{"look.compare": compare})), []
+    session.compiles_first = True
+    make_steps(session, 2)
+    session.draw()
+    old, prepare = session.scene.look.view, Slice.prepare
+    assert old != "slice"
+
+    def slow(view, look):
+        if session.beside:
+            session.advance(AMPLE, FRAME)
+            seen.append((session.scene.look.view, session.simulation.steps > 2, session.draw()))
+        prepare(view, look)
+
+    monkeypatch.setattr(Slice, "prepare", slow)
+    begin_step(session)
+    assert session.set({"look.view": "slice", "look.quantity": "smoke"})
+    assert seen == [(old, True, True)] * (2 if compare else 1)
+    assert session.scene.look.view == "slice" and not session.beside
+    session._finish_step()
+    asked = []
+    with before_compiling(asked.append):
+        assert session.draw()
+    assert asked == []
+    for view in (old, "slice", old):
+        assert session.set({"look.view": view})
+    assert len(seen) == (2 if compare else 1), "once"
 
 
 def test_a_scene_that_is_compiled_first_begins_as_any_other(opened, small_presets):

@@ -925,6 +925,18 @@ def test_another_scene_is_compiled_while_the_old_one_goes_on(desk):
     )
 
 
+def test_another_view_is_compiled_while_the_old_one_goes_on(desk):
+    desk.close()
+    window = desk.open(*FLAT)
+    known = len(window.wait(lambda state: state["steps"] >= 3)["compiled"])
+    window.click("view tracers")
+    window.wait(lambda state: state["scene"]["look"]["view"] == "tracers", seconds=4 * SLOW)
+    compiled = window.state["compiled"][known:]
+    assert len(compiled) > 2
+    assert together(compiled) == []
+    assert compiled[-1][-1] > compiled[0][-1], "the flow went on"
+
+
 def test_escape_ends_a_window_that_waits_for_kernels(desk):
     desk.close()
     window = desk.open(*FLAT)

@@ -6,7 +6,7 @@ What the scene asks for is what ``flow_of`` makes: a ``Simulation``, or with ``l
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from ..scene import Scene
+from ..scene import Look, Scene
 from .flow import Flow, Step
 from .resampling import resample
 from .simulation import NotFinite, Simulation
@@ -81,6 +81,10 @@ class Comparison(Flow):
         except BaseException:
             self.own.scene = before
             raise
+
+    def looked_at(self, look: Look) -> "Comparison":
+        """The same arrays, to be drawn with another look and for nothing else."""
+        return Comparison(self.own.looked_at(look), self.other.looked_at(look))
 
     def check(self) -> float:
         """Largest velocity component of both, m/s, after checking that everything is finite.

@@ -1,5 +1,6 @@
 """A flow that runs: its scene, its time and the choice of dt."""
 
+import copy
 import itertools
 import math
 import time
@@ -12,7 +13,7 @@ from .. import backend
 from .._ti import ti
 from ..boundaries.solids import Solid
 from ..pressure.spectral import AUTO, chosen
-from ..scene import Scene
+from ..scene import Look, Scene
 from . import painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
@@ -144,6 +145,12 @@ class Simulation(Engine, Flow):
             self._scene = before
             raise
         self._pixels = pixels
+
+    def looked_at(self, look: Look) -> "Simulation":
+        """The same arrays, to be drawn with another look and for nothing else."""
+        other = copy.copy(self)
+        other._scene = self._scene.model_copy(update={"look": look})
+        return other
 
     def reset(self) -> None:
         """Back to time 0, to what a new Simulation of the present scene would be; ``stages`` stay as they are.

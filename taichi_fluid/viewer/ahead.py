@@ -2,7 +2,10 @@
 
 import contextlib
 
+from .._ti import ti
 from ..render.renderer import Pictures
+from ..render.side_by_side import pictures_of
+from ..scene import Look
 from ..simulation import Simulation
 from ..simulation.comparison import Comparison
 
@@ -14,3 +17,32 @@ def compile_scene(flow: Simulation | Comparison, renderer: Pictures) -> None:
         flow.step()
         renderer.draw()
     flow.reset()
+
+
+class Views:
+    """The views of one flow whose kernels are there.
+
+    Args:
+        look: What it is seen with.
+    """
+
+    def __init__(self, look: Look):
+        self._seen = {_key(look)}
+
+    def new(self, look: Look) -> bool:
+        """Whether it has not been drawn so."""
+        return _key(look) not in self._seen
+
+    def compile(self, flow: Simulation | Comparison, look: Look, size: tuple[int, int]) -> None:
+        """Launch what a picture of the flow with this look launches. What goes wrong will do so again.
+
+        It may stand in the midst of a step, and go on meanwhile: what is drawn here nobody sees.
+        """
+        self._seen.add(_key(look))
+        with contextlib.suppress(MemoryError, RuntimeError):
+            pictures_of(flow.looked_at(look), *size).render()
+        ti.sync()  # before its arrays are dropped
+
+
+def _key(look: Look) -> tuple[str, str]:
+    return look.view, look.quantity

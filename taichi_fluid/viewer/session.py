@@ -23,7 +23,7 @@ from ..scene import Scene, SceneError, preset, require_installed
 from ..scene.memory import require_memory
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, flow_of, own_of
-from .ahead import compile_scene
+from .ahead import Views, compile_scene
 from .health import Health, Pulse
 from .strokes import Stroke, paint
 from .written import claimed_name, drop_empty, reason, write_scene
@@ -62,8 +62,8 @@ class Session:
         written: Files that were written.
         pictures: How many pictures were drawn so far.
         draw_seconds: How long the last one took.
-        compiles_first: Whether the kernels of another scene are all compiled before it takes the place of this one.
-        beside: Whether another scene is being built, and this one may go on meanwhile.
+        compiles_first: Whether the kernels of another scene or view are compiled before it takes the place of this one.
+        beside: Whether another scene is being built, or view compiled, and this one may go on meanwhile.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Session:
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
-        self._pulse, self._debt = Pulse(flow), 0.0
+        self._pulse, self._debt, self._views = Pulse(flow), 0.0, Views(flow.scene.look)
 
     # The scene
 
@@ -138,6 +138,9 @@ class Session:
             scene = self.scene.with_values(changes)
             if (scene.domain.grid, scene.look.compare) != (self.scene.domain.grid, self.scene.look.compare):
                 return self._regrid(scene)
+            if self.compiles_first and self._views.new(scene.look):
+                self.beside = True
+                self._views.compile(self.flow, scene.look, self._drawn_size)
             self.flow.scene = scene
         except ValueError as error:
             self._warn(str(error))
@@ -145,6 +148,8 @@ class Session:
         except (MemoryError, RuntimeError) as error:
             self._fail(error)
             return False
+        finally:
+            self.beside = False
         self._redraw = True
         return True
 
