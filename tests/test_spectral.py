@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,11 +24,12 @@ from taichi_fluid.boundaries.sides import Boundary, Side
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.pressure import box_residual
-from taichi_fluid.pressure.box_residual import BoxResidual
+from taichi_fluid.pressure.box_residual import BoxResidual, set_box
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.residual import Residual
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance, pressure_solver
+from taichi_fluid.pressure.system import LinearSystem
 from taichi_fluid.simulation.diagnostics import Diagnostics
 from taichi_fluid.viewer.panel import Panel, Rows
 from taichi_fluid.viewer.session import Session
@@ -120,7 +122,12 @@ def test_the_shift_of_diffusion_is_an_eigenvalue_more(dim):
 @pytest.mark.parametrize("shares", [1, 3])
 @pytest.mark.parametrize(
     ("shape", "letters", "shift"),
-    [((7, 5, 6), ("cc", "oo", "pp"), 0.0), ((5, 6), ("pp", "cc"), 0.4), ((9, 4, 5), ("cc", "cc", "cc"), 0.0)],
+    [
+        ((7, 5, 6), ("cc", "oo", "pp"), 0.0),
+        ((5, 6), ("pp", "cc"), 0.4),
+        ((9, 4, 5), ("cc", "cc", "cc"), 0.0),
+        ((6, 1), ("oo", "pp"), 0.0),
+    ],
 )
 def test_the_host_measures_as_kernels_do(shape, letters, shift, shares, monkeypatch):
     """The mean and the size of a right-hand side, and what a guess leaves of it; a plane or two at a time, on threads."""
@@ -149,10 +156,32 @@ def test_the_host_measures_as_kernels_do(shape, letters, shift, shares, monkeypa
 
 
 @cpu_only
-def test_a_direct_solve_needs_no_kernel_to_measure(monkeypatch):
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("shape", "letters"),
+    [((7, 5, 6), ("cc", "oo", "pp")), ((1, 4), ("cc", "pp")), ((5, 1), ("oo", "pp")), ((1, 1), ("cc", "cc"))],
+)
+def test_the_host_sets_a_system_up_as_kernels_do(shape, letters, shift):
+    grid, sides = Grid(shape, 1.0), sides_of(letters)
+    sides = BoundaryCoefficients(box=sides.box, periodic=sides.periodic, shift=shift)
+    ours, theirs = LinearSystem(grid), LinearSystem(grid)
+    for system in (ours, theirs):
+        system.set_sides(sides, cut=False)
+    ours.inv_diag.fill(7.0)  # of what was before nothing is left
+    set_box(ours, sides)
+    theirs.mark_box((1,) * grid.dim)
+    theirs.set_diagonal(sides, (1,) * grid.dim, shift)
+    for name in ("unknown", "inv_diag"):
+        one, other = (grid.to_numpy_padded(getattr(system, name)) for system in (ours, theirs))
+        np.testing.assert_allclose(one, other, rtol=2e-7, err_msg="a sum of seven numbers in another order")
+
+
+@cpu_only
+def test_a_direct_solve_needs_no_kernel_of_its_own(monkeypatch):
     """Which is why a scene of its kind starts sooner."""
+    for kernels in ("residual.residual_kernels", "system.setup_kernels"):
+        monkeypatch.setattr(f"taichi_fluid.pressure.{kernels}", lambda *_: SimpleNamespace(Flags=lambda *_: None))
     box = Spectral((7, 5, 6), ("cc", "oo", "pp"))
-    monkeypatch.setattr("taichi_fluid.pressure.residual.residual_kernels", None)
     assert box(flow_rhs((7, 5, 6), ("cc", "oo", "pp")))[1].status is Status.CONVERGED
 
 

@@ -1,4 +1,4 @@
-"""The residual of a box without solids, where NumPy sees the arrays: the direct solve needs no kernel to measure."""
+"""The system and the residual of a box without solids, where NumPy sees the arrays: a direct solve needs no kernel."""
 
 import math
 from collections.abc import Callable
@@ -20,6 +20,32 @@ _LEAST_SHARE = 1 << 18
 """Cells from which waking a thread takes a small part of what it does for them."""
 
 
+def set_box(system: LinearSystem, sides: BoundaryCoefficients) -> None:
+    """Solve for all cells of a box: ``mark_box`` and ``set_diagonal`` of a system without solids, by NumPy."""
+    ti.sync()
+    diagonal = np.full(system.grid.shape, 2 * system.grid.dim, np.float32)
+    for axis, wrap in enumerate(system.wrap):
+        if not wrap:
+            planes = np.moveaxis(diagonal, axis, 0)
+            for side, at in ((0, 0), (1, -1)):
+                planes[at] += sides.box[2 * axis + side] - 1
+    diagonal += np.float32(sides.shift)
+    inverse = np.divide(1, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+    for array, inside in ((system.unknown, 1.0), (system.inv_diag, inverse)):
+        values = values_of(array)
+        values[:] = 0.0
+        interior(system.grid, array)[...] = inside
+        _wrap(system, values)
+
+
+def _wrap(system: LinearSystem, values: np.ndarray) -> None:
+    """Fill ghosts along periodic axes."""
+    for axis, wrap in enumerate(system.wrap):
+        if wrap:
+            planes = np.moveaxis(values.reshape(system.grid.padded), axis, 0)
+            planes[0], planes[-1] = planes[-2], planes[1]
+
+
 class BoxResidual(Residual):
     """b - A x and the numbers of an iteration by NumPy, in planes of the padded arrays, on the CPU.
 
@@ -38,13 +64,12 @@ class BoxResidual(Residual):
         self._strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
         self._shares = max(min(workers, system.grid.shape[0], math.prod(system.grid.shape) // _LEAST_SHARE), 1)
         self._map = ThreadPoolExecutor(self._shares).map if self._shares > 1 else map
-        self._closed, self._periodic = (False,) * len(shape), (False,) * len(shape)
+        self._closed = [False] * len(shape)
 
     def update(self, sides: BoundaryCoefficients) -> None:
         """Measure with these sides, of which each axis has two of a kind."""
-        self.shift, self._periodic = sides.shift, sides.periodic
-        held = [sides.box[2 * axis] != 0 for axis in range(self.system.grid.dim)]
-        self._closed = [not (one or other) for one, other in zip(held, sides.periodic, strict=True)]
+        self.shift = sides.shift
+        self._closed = [not wrap and sides.box[2 * axis] == 0 for axis, wrap in enumerate(self.system.wrap)]
 
     def _start(self, rhs, out, tolerance: float, null_space: NullSpace):
         self.measure(rhs, tolerance, null_space)
@@ -68,10 +93,7 @@ class BoxResidual(Residual):
         """Compute the residual afresh, and wrap ``x`` along periodic axes."""
         ti.sync()
         x, rhs, mean = values_of(x), values_of(rhs), self._numbers[MEAN]
-        for axis, periodic in enumerate(self._periodic):
-            if periodic:
-                planes = np.moveaxis(x.reshape(self.system.grid.padded), axis, 0)
-                planes[0], planes[-1] = planes[-2], planes[1]
+        _wrap(self.system, x)
         with np.errstate(over="ignore", invalid="ignore"):
             self._numbers[RR] = self._sum(lambda at, end: self._compute(x, rhs, mean, at + 1, end + 1))
 

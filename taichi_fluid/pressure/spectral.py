@@ -12,7 +12,7 @@ from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch
 from ..kernels import CPU_ARCHS, arch
 from ..limits import whole
-from .box_residual import BoxResidual
+from .box_residual import BoxResidual, set_box
 from .methods import addition_kernels
 from .null_space import Constant, NoNullSpace, NullSpace
 from .residual import SolveResult, Status
@@ -154,9 +154,7 @@ class SpectralSolver:
         if sides == self._sides:
             return
         self.system.set_sides(sides, cut=False)
-        self.system.mark_box(first)
-        self.system.set_ghosts(self.system.unknown, self.system.wrap)
-        self.system.set_diagonal(sides, first, sides.shift)
+        set_box(self.system, sides)
         singular = sides.shift == 0 and not any(sides.box)
         self.null_space = self._constant if singular else NoNullSpace()
         self.transforms.update(sides, singular)
