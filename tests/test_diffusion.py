@@ -52,7 +52,7 @@ def along(axis, dim, values, shape):
 @given(value=st.sampled_from([0.1, -7.3, 1e20, 0.0]), number=st.sampled_from([1e-3, 0.3, 1e4]))
 def test_a_constant_stays_bitwise_the_constant(value, number):
     """1 + 4a in 2D, 1 + 6a in 3D: the ports that keep the 6 lose mass. Fast-math must not undo the differences."""
-    for shape in (SHAPES[2][0], SHAPES[3][0], SHAPES[3][2]):
+    for shape in (SHAPES[2][0], SHAPES[3][0], (9, 5, 1)):
         values = np.full(shape, value, np.float32)
         assert (diffused(values, number, 1.0) == values).all()
 
