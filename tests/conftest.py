@@ -43,9 +43,27 @@ def on_this_arch(item) -> bool:
     return mark.kwargs.items() <= getattr(item, "callspec", SimpleNamespace(params={})).params.items()
 
 
+NOT_FOUND = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def names_of_no_test(request) -> list[str]:
+    """Names in ``slow.py`` with which no test of a file that was collected as a whole begins."""
+    return request.config.stash[NOT_FOUND]
+
+
+def slow_names_of_no_test(items) -> list[str]:
+    names = [item.nodeid.removeprefix("tests/") for item in items]
+    files = {name.partition("::")[0] for name in names}
+    return [
+        slow for slow in SLOW if slow.partition("::")[0] in files and not any(name.startswith(slow) for name in names)
+    ]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and put first the files that take longest, so that no worker ends with one of them."""
+    config.stash[NOT_FOUND] = [] if any("::" in argument for argument in config.args) else slow_names_of_no_test(items)
     config.hook.pytest_deselected(items=[item for item in items if not on_this_arch(item)])
     items[:] = [item for item in items if on_this_arch(item)]
     for item in items:

@@ -7,10 +7,8 @@ FIRST = ("test_window.py", "test_vulkan.py", "test_backends.py", "test_cli.py", 
 """Files that take longest, the longest one first."""
 
 SLOW = (
-    "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection]",
-    "test_vulkan.py::test_vulkan_passes_the_marked_tests[combustion]",
-    "test_vulkan.py::test_vulkan_passes_the_marked_tests[pressure]",
-    "test_vulkan.py::test_vulkan_passes_the_marked_tests[pictures]",
+    "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection and pressure]",
+    "test_vulkan.py::test_vulkan_passes_the_marked_tests[steps]",
     "test_backends.py::test_vulkan_and_cpu_agree_after_one_step[3D]",
     "test_backends.py::test_a_guest_may_have_started_taichi_otherwise[3D",
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[2-debug",

@@ -175,10 +175,11 @@ def begin(simulation, seed=0, speed=1.0):
         ((7, 8, 6), "free-slip"),
     ],
 )
-def test_ten_steps_are_those_of_the_transcription(shape, walls):
+def test_ten_steps_are_those_of_the_transcription(shape, walls, arch):
+    """Three of them where every launch takes milliseconds."""
     simulation = Simulation(stam_scene(shape, walls))
     u, dye = begin(simulation)
-    for _ in range(10):
+    for _ in range(10 if arch == "cpu" else 3):
         result = simulation.step()
         dye = reference_step(u, dye, 0.05, simulation.grid.dx, 2e-3, 1e-3, 1.7, 20, walls)
     assert result.pressure is not None

@@ -73,7 +73,7 @@ def test_commands_and_files_exist():
         assert (ROOT / script).exists(), f"README names {script}, which is not there"
 
 
-def test_the_tests_that_the_command_leaves_out_run_in_ci():
+def test_the_tests_that_the_command_leaves_out_run_in_ci(names_of_no_test):
     """As it is printed it runs all but the slow ones, and ``.ci/run`` those behind it."""
     script = ROOT / ".ci" / "run"
     if not script.exists():
@@ -84,6 +84,8 @@ def test_the_tests_that_the_command_leaves_out_run_in_ci():
         path, _, case = name.partition("::")
         tests = (ROOT / "tests" / path).read_text(encoding="utf-8")
         assert f"def {case.partition('[')[0]}" in tests, f"tests/slow.py names {name}, which is not there"
+    # With what stands in brackets, of the files that run beside this one.
+    assert not names_of_no_test, f"tests/slow.py names {names_of_no_test[0]}, which is not there"
 
 
 def test_every_command_in_a_line_of_text_can_be_parsed():

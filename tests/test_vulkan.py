@@ -8,12 +8,10 @@ from test_backends import HERE, run, vulkan, vulkan_problem  # noqa: F401 - a fi
 
 PARTS = {
     "operators": "ti kernels differences interpolation noise boundary diagnostics normoyle doctor forces sources pictures",
-    "advection": "advection collocated",
-    "combustion": "combustion simulation live_engine seams",
-    "pressure": "pressure pockets solver_sides spectral diffusion sides",
-    "pictures": "render render_views resample presets",
+    "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides",
+    "steps": "collocated combustion simulation live_engine seams render render_views resample presets",
 }
-"""Files by what they are about; the first ones are those that compile little."""
+"""Files that trace the same kernels, which a process does once; the first ones are those that compile little."""
 
 
 def marked() -> set[str]:
