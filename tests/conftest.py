@@ -14,6 +14,9 @@ os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 # Under pytest's capture Taichi would route every launch through its print buffer, which costs more than the launch.
 os.environ.setdefault("TI_ENABLE_PYBUF", "0")
+# Taichi throws a quarter of its kernel cache away once that holds 100 MB, which is less than the kernels of all tests;
+# those that start processes, and a second run, would compile again.
+os.environ.setdefault("TI_OFFLINE_CACHE_MAX_SIZE_OF_FILES", str(2**30))
 
 import pytest
 from hypothesis import settings
