@@ -127,10 +127,10 @@ def test_a_scene_in_which_nothing_burns_is_the_scene_without_the_table(dim):
 
 
 @pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too), "voxels"])
-def test_the_divergence_of_a_flame_integrates_to_what_it_prescribes(dim, faces):
+def test_the_divergence_of_a_flame_integrates_to_what_it_prescribes(dim, faces, arch):
     """Also with a solid in the flame; and what is left beside it is the solver's tolerance."""
     simulation = Simulation(torch(dim, solver={"faces": faces, "tolerance": 1e-5}))
-    for _ in range(12):
+    for _ in range(12 if arch == "cpu" else 4):  # launches are dear there, and it burns from the second on
         simulation.step()
     prescribed = simulation.grid.to_numpy(simulation.expansion).astype(np.float64)
     asked = prescribed.sum() * simulation.grid.cell_volume
