@@ -124,6 +124,11 @@ RATES = (
 )
 
 
+def diffusivity_field(row: Carried) -> str:
+    """Name of the field of ``fluid`` that holds the diffusivity of a quantity."""
+    return next(rate.field(row) for rate in RATES if rate.column == "diffusivity")
+
+
 def rate_of(fluid: Any, row: Carried, column: str) -> float:
     """A rate of a quantity in a scene's ``fluid``: what that says, else what the row says."""
     own = getattr(row, column)

@@ -171,7 +171,7 @@ def test_what_sides_tell_the_solvers(dim):
     assert walls.periodic == walls.pressure_sides().periodic == (False, False, True)[:dim]
     assert walls.has_open
     # A scalar that is carried is held by what enters; without a name nothing crosses a side.
-    assert walls.diffusion_sides(SCALAR, 1.0, named=True).box == (1, 1, 0, 0, 0, 0)[: 2 * dim]
+    assert walls.diffusion_sides(SCALAR, 1.0, name="smoke").box == (1, 1, 0, 0, 0, 0)[: 2 * dim]
     assert not any(walls.diffusion_sides(SCALAR, 1.0).box)
     periodic = Walls(Grid((4,) * dim, 1.0), [(PERIODIC, PERIODIC)] * dim)
     assert periodic.first_unknown(0) == (1,) * dim
@@ -191,7 +191,12 @@ REFUSED = {
     "inflow without velocity": ([("inflow", OPEN), (NO, NO)], ["boundaries[0][0]", "inflow", "velocity"]),
     "wall without velocity": ([(NO, NO), (NO, "moving-wall")], ["boundaries[1][1]", "moving-wall", "velocity"]),
     "open with velocity": ([(Side(OPEN, (1, 0)), NO), (NO, NO)], ["boundaries[0][0]", "open", "velocity"]),
-    "wall that carries": ([(NO, NO), (NO, Side(NO, (), {"smoke": 1.0}))], ["boundaries[1][1]", "no-slip", "inflow"]),
+    "open with a value": ([(NO, NO), (NO, Side(OPEN, (), {"smoke": 1.0}))], ["boundaries[1][1]", "open", "inflow"]),
+    "open with a flux": ([(NO, NO), (NO, Side(OPEN, fluxes={"smoke": 1.0}))], ["boundaries[1][1]", "open", "flux"]),
+    "value and flux": (
+        [(NO, NO), (NO, Side(NO, (), {"smoke": 1.0}, {"smoke": 0.0}))],
+        ["boundaries[1][1]", "a value and a flux of smoke"],
+    ),
 }
 
 
@@ -307,7 +312,9 @@ WRONG = {
     "domain.boundaries.0.0.smoke": ("much", ["domain.boundaries.0.0.smoke", "'much'", "number"]),
     "domain.boundaries.0.0.smok": (1.0, ["smok", "did you mean 'smoke'"]),
     "domain.boundaries.1.1.velocity": ([0.5, 0.25], ["boundaries[1][1].velocity", "[0.5, 0.25]", "plane"]),
-    "domain.boundaries.1.1.smoke": (1.0, ["boundaries[1][1]", "moving-wall", "inflow"]),
+    "domain.boundaries.0.0.smoke_flux": (1.0, ["boundaries[0][0]", "inflow", "only a wall has a flux"]),
+    "domain.boundaries.1.1.smoke_flux": (1.0, ["domain.boundaries.1.1.smoke_flux is 1.0", "fluid.smoke_diffusion"]),
+    "domain.boundaries.1.1.dye": ([1.0, 0.5], ["domain.boundaries.1.1.dye", "missing"]),
     "domain.boundaries.1.0": ("sticky", ["domain.boundaries.1.0", "'sticky'", "no-slip"]),
     "domain.boundaries.0": (["open"], ["domain.boundaries.0", "pair"]),
     "solids.0.radius": (-1.0, ["solids.0.radius", "-1.0", "greater than or equal to 0.0001"]),

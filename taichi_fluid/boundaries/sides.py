@@ -130,16 +130,36 @@ class Side:
     Args:
         kind: Which of these.
         velocity: Of a moving wall or an inflow, m/s; a wall must not move along its own axis. Empty means 0.
-        values: Of an inflow, what the fluid carries in: by name one number, or one for each component.
+        values: What is on the side, of quantities by name, one number or one for each component: of an inflow what the
+            fluid carries in, of a wall what it holds at its own place, such as the temperature of a heated one.
+        fluxes: Of a wall, what it gives the fluid each second through each m² (2D: m), in the quantity's unit times m/s;
+            below 0 it takes. What has neither value nor flux there is insulated.
     """
 
     kind: Kind
     velocity: tuple[float, ...] = ()
     values: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    fluxes: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "kind", Boundary(self.kind))
         object.__setattr__(self, "velocity", tuple(map(float, self.velocity)))
+
+    def holds(self, name: str | None) -> bool:
+        """Whether this is a wall that holds a quantity at a value."""
+        return self.kind.is_closed and name in self.values
+
+    def value(self, name: str, k: int, outside: float | Sequence[float] = 0.0) -> float:
+        """Component ``k`` of what is on the side of a quantity: its own, else what is ``outside``."""
+        return _component(self.values.get(name, outside), k)
+
+    def flux(self, name: str | None, k: int) -> float:
+        """Component ``k`` of what it gives of a quantity; 0 where it says nothing."""
+        return 0.0 if name is None else _component(self.fluxes.get(name, 0.0), k)
+
+
+def _component(values: float | Sequence[float], k: int) -> float:
+    return float(values[k] if isinstance(values, Sequence) else values)
 
 
 Boundaries = Sequence[Sequence[Kind | Side | str]]
@@ -174,8 +194,15 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
                 raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
             if side.velocity and not kind.has_velocity:
                 raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
-            if side.values and kind.through != "given":
-                raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in")
+            if side.values and not (kind.through == "given" or kind.is_closed):
+                raise ValueError(
+                    f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value"
+                )
+            if side.fluxes and not kind.is_closed:
+                raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
+            for name in side.values:
+                if name in side.fluxes:
+                    raise ValueError(f"{where} has a value and a flux of {name}; a wall has one of them")
             speed = side.velocity[axis] if side.velocity else 0.0
             if kind.is_closed and speed:
                 raise ValueError(f"{where}.velocity is {list(side.velocity)}; a wall moves in its own plane only")

@@ -210,7 +210,13 @@ class Walls:
         if component == PRESSURE:
             return 1.0 - kind.pressure, 0.0, _GIVEN
         if component == SCALAR:
-            return (0.0, self._entering(side, name, k), _GIVEN) if name and kind.passes else (1.0, 0.0, _GIVEN)
+            if name and side.holds(name):  # the wall is half a cell away from the first value and from its ghost
+                return -1.0, 2.0 * side.value(name, k), _GIVEN
+            return (
+                (0.0, self._entering(side, name, k), _GIVEN)
+                if name and kind.passes and not keep
+                else (1.0, 0.0, _GIVEN)
+            )
         if component == axis and not self.grid.collocated:
             mode = (_LEFT if keep else _FOLLOWS) if kind.is_open else _GIVEN
             return 0.0, self._velocity(side, component), mode
@@ -220,8 +226,7 @@ class Walls:
 
     def _entering(self, side: Side, name: str, k: int) -> float:
         """Component ``k`` of what a quantity has that comes in through a side."""
-        values = side.values.get(name, self._outside.get(name, 0.0))
-        return float(values[k] if isinstance(values, Sequence) else values)
+        return side.value(name, k, self._outside.get(name, 0.0))
 
     def fill(
         self, array, component: int = SCALAR, offset: int = 0, name: str | None = None, *, keep: bool = False
@@ -236,7 +241,8 @@ class Walls:
             component: Velocity component, ``SCALAR`` or ``PRESSURE``.
             offset: Where it begins in ``array``.
             name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
-                what is outside. Left out, the ghosts copy what is inside.
+                what is outside, and a wall that holds a value has that halfway between its ghosts and what is inside.
+                Left out, and at all other walls, the ghosts copy what is inside.
             keep: Leave the faces on open sides as they are, which after a projection are part of the solution.
 
         Raises:
@@ -249,6 +255,19 @@ class Walls:
         self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *rule)
         if component >= 0 and grid.collocated:
             self._kernels.fill_corners(array, grid.n, offset, self.wrap)
+
+    def fill_predicted(self, array, component: int, name: str | None = None, k: int = 0) -> None:
+        """Set the ghosts of one component that is about to be looked at from inside the box, at the beginning of ``array``.
+
+        Of component ``k`` of a scalar: what flows through a side is continued outward, and nothing enters. A velocity is
+        filled as by ``fill``.
+        """
+        if component != SCALAR:
+            self.fill(array, component)
+            return
+        self.grid.require(None, array=array)
+        rule = self._rule(SCALAR, name, k, True)
+        self._kernels.fill_ghosts(array, self.grid.n, 0, SCALAR, *rule)
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""
@@ -323,17 +342,31 @@ class Walls:
         """Open sides hold the pressure 0 beyond them; across all others it does not change."""
         return BoundaryCoefficients(box=tuple(side.kind.pressure for side in self._flat), periodic=self.periodic)
 
-    def diffusion_sides(self, component: int, shift: float, named: bool = False) -> BoundaryCoefficients:
+    def held_range(self, name: str | None, k: int) -> tuple[float, float] | None:
+        """Least and largest value of component ``k`` of a quantity on the sides, if a wall holds one; else None."""
+        if not any(side.holds(name) for side in self._flat):
+            return None
+        assert name is not None
+        values = [side.value(name, k) for side in self._flat if side.holds(name)]
+        values += [self._entering(side, name, k) for side in self._flat if side.kind.passes]
+        return min(values), max(values)
+
+    def fluxes(self, name: str | None, k: int):
+        """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any."""
+        given = [side.flux(name, k) for side in self._flat]
+        return self._kernels.Numbers(*given) if any(given) else None
+
+    def diffusion_sides(self, component: int, shift: float, name: str | None = None) -> BoundaryCoefficients:
         """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
 
         Args:
             component: Velocity component, or ``SCALAR``.
             shift: dx² / (diffusivity · dt).
-            named: Whether the ghosts of a scalar hold what enters; see ``fill``.
+            name: Of a scalar whose ghosts hold what enters and what walls hold; see ``fill``.
         """
         dx, on_side = self.grid.dx, not self.grid.collocated
         if component == SCALAR:
-            box = [float(named and side.kind.passes) for side in self._flat]
+            box = [2.0 if side.holds(name) else float(bool(name) and side.kind.passes) for side in self._flat]
         else:
             box = [side.kind.diffusion(component == i // 2, dx, on_side) for i, side in enumerate(self._flat)]
         inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim

@@ -104,6 +104,37 @@ def diffusion_kernels(loops):
     return {"compute_laplacian": compute_laplacian, "add_change": add_change}
 
 
+@argument
+class Given:
+    """What walls give each cell beside them: dx · flux / diffusivity, by side; nothing where ``mask`` is not above 0."""
+
+    mask: object
+    amounts: object
+    axis: int
+
+
+@ti.func
+def _add_fluxes_at(c, I, s, given, n, rhs: Array):
+    axis = ti.static(given.axis)
+    lower, upper = c + s[axis], c + n[axis] * s[axis]
+    if given.mask[lower] > 0:
+        rhs[lower] = rhs[lower] + given.amounts[2 * axis]
+    if given.mask[upper] > 0:
+        rhs[upper] = rhs[upper] + given.amounts[2 * axis + 1]
+
+
+@kernel_family
+def flux_kernels(loops):
+    IntVector, Numbers = loops.IntVector, ti.types.vector(2 * loops.dim, ti.f32)
+
+    @ti.kernel
+    def add_fluxes(rhs: Array, mask: Array, n: IntVector, scale: ti.f32, fluxes: Numbers):
+        for axis in ti.static(range(loops.dim)):
+            loops.each_on_plane(n, axis, _add_fluxes_at, (Given(mask, scale * fluxes, axis), n, rhs))
+
+    return {"add_fluxes": add_fluxes}
+
+
 @kernel_family
 def beside_solids_kernels(loops):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
@@ -134,7 +165,8 @@ class Diffusion:
 
     Args:
         grid: The grid.
-        walls: Its sides; scalars have no flux through walls, velocity components feel their slip.
+        walls: Its sides; scalars feel what walls hold or give, else have no flux through them; velocity components feel
+            their slip.
         tolerance: Relative residual of the change.
         max_iterations: Give up after these.
         solids: No scalar flows into them; they hold the velocity beside them, or let it slip.
@@ -175,17 +207,20 @@ class Diffusion:
             dt: Seconds.
             component: Velocity component, or ``SCALAR``.
             offset: Where it begins in ``a``.
-            name: Of a scalar, by which the sides know what enters; see ``Walls.fill``.
+            name: Of a scalar, by which the sides know what enters, what they hold and what they give; see ``Walls.fill``.
 
         Raises:
-            ValueError: for numbers below 0 or none, and an array that is not of the grid.
+            ValueError: for numbers below 0 or none, an array that is not of the grid, and a diffusivity of 0 where a wall
+                gives something.
         """
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
         require_not_negative("dt", dt, "seconds")
+        if not diffusivity and self._fluxes(component, offset, name) is not None:
+            raise ValueError(f"diffusivity is 0 and a wall has a flux of {name}, which diffusion brings in")
         if diffusivity * dt == 0:
             return None
-        solver = self._set_up(a, self.grid.dx**2 / (diffusivity * dt), component, offset, name)
+        solver = self._set_up(a, diffusivity, self.grid.dx**2 / (diffusivity * dt), component, offset, name)
         if self.sweeps is not None:
             result = solver.sweep(self._rhs, self._change, self.sweeps)
         else:
@@ -195,11 +230,16 @@ class Diffusion:
         self.walls.fill(a, component, offset, name)
         return result
 
-    def _set_up(self, a, shift: float, component: int, offset: int, name: str | None) -> EllipticSolver:
-        """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian of ``a`` as right-hand side."""
+    def _set_up(
+        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None
+    ) -> EllipticSolver:
+        """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian of ``a`` as right-hand side.
+
+        What walls give is in it.
+        """
         grid = self.grid
         solver, first = self._solver(shift), self.walls.first_unknown(component)
-        sides = self.walls.diffusion_sides(component, shift, name is not None)
+        sides = self.walls.diffusion_sides(component, shift, name)
         if self.solids is None:
             solver.setup(first, sides)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
@@ -212,7 +252,15 @@ class Diffusion:
                 a, offset, component, system.unknown, where, system.wrap, self._change, self._rhs, *solids.arguments()
             )
             solver.setup(first, sides, mask, begin, held=self._change)
+        fluxes = self._fluxes(component, offset, name)
+        if fluxes is not None:
+            scale = grid.dx / diffusivity
+            flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
         return solver
+
+    def _fluxes(self, component: int, offset: int, name: str | None):
+        """What walls give of a scalar, for kernels; None where they give nothing."""
+        return self.walls.fluxes(name, offset // self.grid.cells) if component == SCALAR else None
 
     def explicit_part(self, diffusivity: float, dt: float) -> float:
         """Seconds of a step ``dt`` that are diffused explicitly at its beginning, to be of second order in time.
@@ -238,7 +286,7 @@ class Diffusion:
             return
         # With the solver that the implicit part is going to take.
         shift = self.grid.dx**2 / (diffusivity * self.implicit_part(diffusivity, dt))
-        self._set_up(a, shift, component, offset, name)
+        self._set_up(a, diffusivity, shift, component, offset, name)
         scale = diffusivity * self.explicit_part(diffusivity, dt) / self.grid.dx**2
         self._kernels.add_change(self._rhs, a, self.grid.n, offset, scale)
         self.walls.fill(a, component, offset, name)

@@ -84,7 +84,7 @@ class Config(BaseModel):
 
 
 class SideOfBox(Config):
-    """A side of the box that says more than its kind; ``rows`` adds what flows in of each quantity."""
+    """A side of the box that says more than its kind; ``rows`` adds each quantity's value there, and its flux."""
 
     kind: SideKind = Field(description="kind of the side")
     velocity: Vector | None = Field(None, description="of a moving wall or an inflow, m/s")
@@ -92,9 +92,19 @@ class SideOfBox(Config):
     @property
     def side(self) -> Side:
         """The side as the solver has it."""
-        values = {name: getattr(self, name, row.outside_value) for name, row in CARRIED.items()}
-        values = {name: value for name, value in values.items() if value != CARRIED[name].outside_value}
-        return Side(Boundary(self.kind), tuple(self.velocity or ()), values)
+        kind = Boundary(self.kind)
+        values = {name: getattr(self, name, None) for name in CARRIED}
+        fluxes = {name: getattr(self, flux_field(name), None) for name in CARRIED}
+        # What flows in from elsewhere has what is outside; a wall holds that only if it says so.
+        unsaid = {name: None if kind.is_closed else row.outside_value for name, row in CARRIED.items()}
+        values = {name: value for name, value in values.items() if value not in (None, unsaid[name])}
+        fluxes = {name: flux for name, flux in fluxes.items() if flux is not None}
+        return Side(kind, tuple(self.velocity or ()), values, fluxes)
+
+
+def flux_field(name: str) -> str:
+    """Name of the field of a side that holds the flux of a quantity."""
+    return f"{name}_flux"
 
 
 AnySide = SideKind | SideOfBox

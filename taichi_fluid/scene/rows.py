@@ -7,21 +7,23 @@ from pydantic.fields import FieldInfo
 
 from ..carried import CARRIED, RATES, Carried
 from .bodies import SOURCES
-from .fields import Config, Domain, Fluid, SideOfBox, number
+from .fields import Config, Domain, Fluid, SideOfBox, flux_field, number
 from .rules import Scene
 
 _WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), SideOfBox, Fluid)}
 """The fields that stand in each class."""
 
 
-def _amount(row: Carried, default: float | tuple[float, ...], unit: str, meaning: str) -> FieldInfo:
-    """A number for each component of a quantity."""
-    limits = {"ge": -row.limit, "le": row.limit}
+def _amount(row: Carried, default: float | tuple[float, ...] | None, unit: str, meaning: str) -> FieldInfo:
+    """A number for each component of a quantity; with the default None it may be left out."""
+    limits: dict[str, float] = {"ge": -row.limit, "le": row.limit}
+    extra = {"slider": row.slider, "start": row.outside_value}
     if row.components == 1:
-        return FieldInfo.from_annotated_attribute(float, number(default, unit, meaning, slider=row.slider, **limits))
-    numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
-    made = number(default, unit, meaning, slider=row.slider)
-    return FieldInfo.from_annotated_attribute(Annotated[numbers, Field(strict=False)], made)
+        kind, made = float, number(default, unit, meaning, **extra, **limits)
+    else:
+        numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
+        kind, made = Annotated[numbers, Field(strict=False)], number(default, unit, meaning, **extra)
+    return FieldInfo.from_annotated_attribute(kind if default is not None else kind | None, made)
 
 
 def _rates(row: Carried) -> dict[str, FieldInfo]:
@@ -47,7 +49,10 @@ def _made(model: type[Config]) -> dict[str, FieldInfo]:
     for row in CARRIED.values():
         what, nothing = row.meaning or row.name, 0.0 if row.components == 1 else (0.0,) * row.components
         if model is SideOfBox:
-            made[row.name] = _amount(row, row.outside_value, row.unit, f"{what} in what flows in")
+            made[row.name] = _amount(row, None, row.unit, f"{what} in what flows in, or that a wall holds")
+            unit = "m/s" if row.unit == "1" else f"{row.unit} m/s"
+            flux = _amount(row, None, unit, f"{what} that a wall gives each second through each m²; needs diffusivity")
+            made[flux_field(row.name)] = flux
         else:
             made[row.name] = _amount(row, nothing, f"{row.unit}/s", f"{what} added each second")
     return made

@@ -2,16 +2,17 @@
 
 import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from ..carried import CARRIED
+from ..boundaries.sides import Side
+from ..carried import CARRIED, diffusivity_field, rate_of
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
-from .fields import MEASURED, Camera, Combustion, Config, Domain, Fluid, Live, Look, Output, Solver
+from .fields import MEASURED, Camera, Combustion, Config, Domain, Fluid, Live, Look, Output, Solver, flux_field
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .text import SceneError, read_file, read_toml, sentence, set_value
 
@@ -50,7 +51,7 @@ class Scene(Config):
     @property
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
-        entering = {name for pair in self.domain.sides for side in pair for name in side.values}
+        entering = {name for pair in self.domain.sides for side in pair for name in (*side.values, *side.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
         entering |= {picture.quantity for picture in self.pictures}
         if self.combustion.burn_rate > 0:
@@ -77,6 +78,13 @@ class Scene(Config):
                 remarks.append(
                     f"sources[{i}] ends at {source.end:g} s and begins at {source.begin:g} s: it never acts."
                 )
+        for i, side in self._sides():
+            for name in side.values:
+                if side.holds(name) and not rate_of(self.fluid, CARRIED[name], "diffusivity"):
+                    field = diffusivity_field(CARRIED[name])
+                    remarks.append(
+                        f"domain.boundaries.{i} holds {name} and fluid.{field} is 0: the fluid hardly feels it."
+                    )
         return tuple(remarks)
 
     @property
@@ -90,6 +98,7 @@ class Scene(Config):
         self._check_look()
         self._check_solids()
         self._check_expansion()
+        self._check_fluxes()
         self._check_axes()
         self._check_places()
         return self
@@ -177,6 +186,24 @@ class Scene(Config):
         for where, amount in growing.items():
             if amount:
                 raise ValueError(f"{where} is {amount:g}; without an open side of the box it must be 0")
+
+    def _check_fluxes(self) -> None:
+        """What a wall gives must be able to spread."""
+        for i, side in self._sides():
+            for name in side.fluxes:
+                row = CARRIED[name]
+                given = any(side.flux(name, k) for k in range(row.components))
+                if given and not rate_of(self.fluid, row, "diffusivity"):
+                    raise ValueError(
+                        f"domain.boundaries.{i}.{flux_field(name)} is {side.fluxes[name]}; it needs a "
+                        f"fluid.{diffusivity_field(row)} above 0 m²/s"
+                    )
+
+    def _sides(self) -> Iterator[tuple[str, Side]]:
+        """The sides of the box, each with its place in ``domain.boundaries``."""
+        for axis, pair in enumerate(self.domain.sides):
+            for end, side in enumerate(pair):
+                yield f"{axis}.{end}", side
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Scene":

@@ -1,11 +1,14 @@
 """The class that carries quantities with a velocity."""
 
+import functools
+
 from ..._ti import ti
 from ...boundaries.solids import Solids
 from ...boundaries.walls import SCALAR, Walls
 from ...grid import Grid, Scratch, given
 from .activity import mask_length
 from .backtrace import trace_kernels
+from .extremes import Extremes
 from .maccormack import advection_kernels
 from .spec import PathSpec, QuantitySpec, Scheme, Trace
 
@@ -123,12 +126,21 @@ class Advection:
         if self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.semi_lagrangian(current, out, self._departure, *where)
         else:
-            prediction = self._predicted, *self._limits
+            k, prediction = offset // grid.cells, (self._predicted, *self._limits)
+            held = walls.held_range(name, k) if scalar else None
+            if held is not None:
+                self._extremes.find(current, offset, held)
             kernels.predict(current, *prediction, self._departure, *where)
-            walls.fill(self._predicted, component)
+            walls.fill_predicted(self._predicted, component, name, k)
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
             kernels.correct(current, *prediction, out, self._room, *where)
+            if held is not None:
+                self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
+
+    @functools.cached_property
+    def _extremes(self) -> Extremes:
+        return Extremes(self.grid)
 
     def _near(self, solids: Solids | None):
         """What kernels are told of solids, or two words where there are none, and 1/dx."""
