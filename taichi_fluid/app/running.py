@@ -13,6 +13,7 @@ from ..io.files import OutputError, require_writable, write_json
 from ..io.outputs import Outputs
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, bytes_needed, require_installed
+from ..scene.beginnings import BeginningError
 from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
 from .words import parse_settings, say, stop, stop_broken_off
@@ -119,7 +120,7 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
 
     try:
         return make(scene)
-    except (MeshError, PictureError) as error:
+    except (MeshError, PictureError, BeginningError) as error:
         stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
         stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)

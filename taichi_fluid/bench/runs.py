@@ -215,11 +215,7 @@ def measured(run: Run, progress: Callable[[float], None], steps: int) -> dict[st
 
 def _movable(scene: Scene) -> Scene:
     """The scene with its files named in full, so that it is the same from any folder."""
-    changes: dict[str, Any] = {}
-    for kind in ("solids", "pictures"):
-        for i, each in enumerate(getattr(scene, kind)):
-            if getattr(each, "file", None):
-                changes[f"{kind}.{i}.file"] = os.path.abspath(each.file)
+    changes = {key: os.path.abspath(file) for key, file in scene.files.items()}
     return scene.with_values(changes) if changes else scene
 
 

@@ -4,7 +4,7 @@ Nothing here needs Taichi. What hangs on the table of what is carried is added b
 stands in ``rules``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ..boundaries.sides import Boundary, Side, check_sides
 from ..carried import CARRIED, MEASURED
+from ..limits import is_number
 
 
 def number(
@@ -216,6 +217,60 @@ class Combustion(Config):
         ge=0,
         le=1e3,
     )
+
+
+class ArrayFile(Config):
+    """An array over the whole box, from a file; see ``beginnings``."""
+
+    file: str = Field(description="path of a .npy file; in a scene file relative to it", min_length=1)
+
+
+class Given:
+    """Makes a field what a flow begins with: of so many components, each a number or an expression, or all of a file.
+
+    Args:
+        components: How many; None for as many as the box has axes.
+    """
+
+    def __init__(self, components: int | None):
+        self.components = components
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def _checked(self, value: Any) -> Any:
+        if value is None or isinstance(value, ArrayFile):
+            return value
+        if isinstance(value, Mapping):
+            if set(value) == {"file"} and isinstance(value["file"], str) and value["file"]:
+                return ArrayFile(file=value["file"])
+        elif self.components == 1:
+            if _is_part(value):
+                return value
+        elif isinstance(value, list | tuple) and all(map(_is_part, value)):
+            if len(value) == self.components or (self.components is None and len(value) in (2, 3)):
+                return tuple(value)
+        one = "a finite number, an expression"
+        if self.components != 1:
+            one = f"a list of {self.components or 'as many as the box has axes'}, each {one.replace(', ', ' or ')},"
+        raise PydanticCustomError("beginning", f"Input should be {one} or {{ file = ... }}")  # pyright: ignore
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, str) or is_number(value)
+
+
+class Initial(Config):
+    """What a flow begins with, in place of rest and of what is outside; ``rows`` adds each quantity."""
+
+    velocity: Annotated[Any, Given(None)] = Field(None, description="velocity at time 0, m/s: one for each axis")
+    projected: bool = Field(False, description="whether that velocity is made free of divergence")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is given, by name."""
+        values = {name: getattr(self, name, None) for name in ("velocity", *CARRIED)}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class Solver(Config):

@@ -7,10 +7,10 @@ from pydantic.fields import FieldInfo
 
 from ..carried import CARRIED, RATES, Carried
 from .bodies import SOURCES
-from .fields import Config, Domain, Fluid, SideOfBox, flux_field, number
+from .fields import Config, Domain, Fluid, Given, Initial, SideOfBox, flux_field, number
 from .rules import Scene
 
-_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), SideOfBox, Fluid)}
+_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), SideOfBox, Fluid, Initial)}
 """The fields that stand in each class."""
 
 
@@ -24,6 +24,12 @@ def _amount(row: Carried, default: float | tuple[float, ...] | None, unit: str, 
         numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
         kind, made = Annotated[numbers, Field(strict=False)], number(default, unit, meaning, **extra)
     return FieldInfo.from_annotated_attribute(kind if default is not None else kind | None, made)
+
+
+def _given(row: Carried) -> FieldInfo:
+    """What a flow begins with of a quantity."""
+    field = Field(None, description=f"{row.meaning or row.name} at time 0, {row.unit}")
+    return FieldInfo.from_annotated_attribute(Annotated[Any, Given(row.components)], field)
 
 
 def _rates(row: Carried) -> dict[str, FieldInfo]:
@@ -48,7 +54,9 @@ def _made(model: type[Config]) -> dict[str, FieldInfo]:
     made = {}
     for row in CARRIED.values():
         what, nothing = row.meaning or row.name, 0.0 if row.components == 1 else (0.0,) * row.components
-        if model is SideOfBox:
+        if model is Initial:
+            made[row.name] = _given(row)
+        elif model is SideOfBox:
             made[row.name] = _amount(row, None, row.unit, f"{what} in what flows in, or that a wall holds")
             unit = "m/s" if row.unit == "1" else f"{row.unit} m/s"
             flux = _amount(row, None, unit, f"{what} that a wall gives each second through each m²; needs diffusivity")
@@ -71,7 +79,7 @@ def learn_rows() -> None:
                 raise ValueError(f"{name!r} is a field of a scene's {model.__name__} and cannot be a quantity's")
     for model, fields in made.items():
         whole: dict[str, Any] = (
-            {**_WRITTEN[model], **fields} if model in (SideOfBox, Fluid) else {**fields, **_WRITTEN[model]}
+            {**_WRITTEN[model], **fields} if model in (SideOfBox, Fluid, Initial) else {**fields, **_WRITTEN[model]}
         )
         model.model_fields.clear()
         model.model_fields.update(whole)

@@ -11,8 +11,23 @@ from pydantic import Field, ValidationError, model_validator
 
 from ..boundaries.sides import Side
 from ..carried import CARRIED, diffusivity_field, rate_of
+from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
-from .fields import MEASURED, Camera, Combustion, Config, Domain, Fluid, Live, Look, Output, Solver, flux_field
+from .fields import (
+    MEASURED,
+    ArrayFile,
+    Camera,
+    Combustion,
+    Config,
+    Domain,
+    Fluid,
+    Initial,
+    Live,
+    Look,
+    Output,
+    Solver,
+    flux_field,
+)
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .text import SceneError, read_file, read_toml, sentence, set_value
 
@@ -29,6 +44,8 @@ class Scene(Config):
     domain: Domain = Domain()
     fluid: Fluid = Fluid()
     combustion: Combustion = Combustion()
+    # Made anew each time: with the fields that rows have added since.
+    initial: Initial = Field(default_factory=lambda: Initial())
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
     solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
     pictures: Annotated[tuple[Picture, ...], Field(strict=False)] = ()
@@ -54,6 +71,7 @@ class Scene(Config):
         entering = {name for pair in self.domain.sides for side in pair for name in (*side.values, *side.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
         entering |= {picture.quantity for picture in self.pictures}
+        entering |= {name for name in self.initial.given if name != "velocity"}
         if self.combustion.burn_rate > 0:
             entering |= {"temperature", "fuel"} | ({"smoke"} if self.combustion.soot > 0 else set())
         if not (self.sources or entering):
@@ -99,6 +117,7 @@ class Scene(Config):
         self._check_solids()
         self._check_expansion()
         self._check_fluxes()
+        self._check_initial()
         self._check_axes()
         self._check_places()
         return self
@@ -198,6 +217,38 @@ class Scene(Config):
                         f"domain.boundaries.{i}.{flux_field(name)} is {side.fluxes[name]}; it needs a "
                         f"fluid.{diffusivity_field(row)} above 0 m²/s"
                     )
+
+    def _check_initial(self) -> None:
+        """Expressions can be read, and files hold arrays of this many axes and components."""
+        for name, value in self.initial.given.items():
+            where = f"initial.{name}"
+            count = self.dim if name == "velocity" else CARRIED[name].components
+            if isinstance(value, ArrayFile):
+                try:
+                    require_array(value.file, self.dim, count)
+                except BeginningError as error:
+                    raise ValueError(f"{where}.{error}") from None
+                continue
+            parts = {where: value}
+            if isinstance(value, tuple):
+                parts = {f"{where}.{k}": part for k, part in enumerate(value)}
+                if len(value) != count:
+                    raise ValueError(f"{where} has {len(value)} components; the box has {self.dim} axes")
+            for place, part in parts.items():
+                if isinstance(part, str):
+                    try:
+                        read_expression(part, self.dim)
+                    except BeginningError as error:
+                        raise ValueError(f"{place}: {error}") from None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that it reads, by the dotted keys of their paths."""
+        tables = {f"solids.{i}": solid for i, solid in enumerate(self.solids)}
+        tables |= {f"pictures.{i}": picture for i, picture in enumerate(self.pictures)}
+        tables |= {f"initial.{name}": value for name, value in self.initial.given.items()}
+        found = {f"{key}.file": getattr(table, "file", None) for key, table in tables.items()}
+        return {key: file for key, file in found.items() if file is not None}
 
     def _sides(self) -> Iterator[tuple[str, Side]]:
         """The sides of the box, each with its place in ``domain.boundaries``."""

@@ -32,6 +32,10 @@ def read_toml(text: str, where: str, folder: str | Path) -> dict[str, Any]:
         for table in tables if isinstance(tables, list) else []:
             if isinstance(table, dict) and isinstance(table.get("file"), str):
                 table["file"] = str(Path(folder) / table["file"])
+    initial = values.get("initial")
+    for value in initial.values() if isinstance(initial, dict) else []:
+        if isinstance(value, dict) and isinstance(value.get("file"), str):
+            value["file"] = str(Path(folder) / value["file"])
     return values
 
 

@@ -14,7 +14,7 @@ from .._ti import ti
 from ..boundaries.solids import Solid
 from ..pressure.spectral import AUTO, chosen
 from ..scene import Look, Scene
-from . import painting
+from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
@@ -86,22 +86,27 @@ class Simulation(Engine, Flow):
         RuntimeError: if Taichi is not running.
         ValueError: if the grid is too large for one array.
         PictureError: if a file of the scene's pictures has gone since the scene was checked.
+        BeginningError: the same of what it begins with; and if that is not finite somewhere.
     """
 
     paint = painting.paint
     paint_picture = painting.paint_picture
+    set = beginnings.set_values
 
     def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
         self._underway: _Underway | None = None
         self._pixels = [picture.pixels for picture in scene.pictures]
+        self._beginnings = beginnings.sources_of(scene.initial, scene.dim)
         super().__init__(scene, solids)
         self.stages, self.forces = stages_of(self), list(FORCES.values())
         backend.warn_of_software()
         self._start()
 
     def _start(self) -> None:
-        """Begin at time 0, with all arrays as they begin but for what the scene's pictures bring."""
+        """Begin at time 0, with what the scene begins with, and what its pictures bring on top of that."""
         self.begin()
+        if self._beginnings:
+            beginnings.set_beginnings(self, self._beginnings, self.scene.initial.projected, "initial.")
         for picture, pixels in zip(self.scene.pictures, self._pixels, strict=True):
             self.paint_picture(pixels, picture.center, picture.width, picture.quantity, picture.colour, picture.amount)
 
@@ -118,8 +123,8 @@ class Simulation(Engine, Flow):
         """The scene. Assign another to change parameters while running, between two parts of a step if need be.
 
         Its domain, solids and ``solver.faces`` must be the same; ValueError says which are not. What its sources bring
-        in for the first time is carried from then on; what they no longer bring in moves on and fades. Its pictures
-        are laid in by the next ``reset``.
+        in for the first time is carried from then on; what they no longer bring in moves on and fades. What it
+        begins with and its pictures are laid in by the next ``reset``.
         """
         return self._scene
 
@@ -134,7 +139,9 @@ class Simulation(Engine, Flow):
         if not all(same.values()):
             others = ", ".join(name for name in same if not same[name])
             raise ValueError(f"the new scene differs in {others}, which a running flow cannot change: build a new one")
-        pixels = self._pixels
+        pixels, begun = self._pixels, self._beginnings
+        if scene.initial != before.initial:
+            begun = beginnings.sources_of(scene.initial, scene.dim)
         if scene.pictures != before.pictures:
             pixels = [picture.pixels for picture in scene.pictures]
         self.state.add(scene.carried)
@@ -144,7 +151,7 @@ class Simulation(Engine, Flow):
         except BaseException:  # no room for another solver: the old one goes on
             self._scene = before
             raise
-        self._pixels = pixels
+        self._pixels, self._beginnings = pixels, begun
 
     def looked_at(self, look: Look) -> "Simulation":
         """The same arrays, to be drawn with another look and for nothing else."""

@@ -3,10 +3,9 @@
 import contextlib
 import itertools
 from pathlib import Path
-from typing import Any
 
 from ..io.files import whole_file
-from ..scene import MeshSolid, Scene
+from ..scene import Scene
 
 
 def claimed_name(folder: Path, name: str, suffix: str) -> Path:
@@ -29,16 +28,7 @@ def write_scene(path: Path, scene: Scene) -> None:
     Raises:
         SceneError: if such a scene cannot be; so OSError.
     """
-    files: dict[str, Any] = {
-        f"solids.{i}.file": str(Path(solid.file).resolve())
-        for i, solid in enumerate(scene.solids)
-        if isinstance(solid, MeshSolid)
-    }
-    files |= {
-        f"pictures.{i}.file": str(Path(picture.file).resolve())
-        for i, picture in enumerate(scene.pictures)
-        if picture.file is not None
-    }
+    files = {key: str(Path(file).resolve()) for key, file in scene.files.items()}
     text = scene.with_values(files).dumps()
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
