@@ -1,9 +1,11 @@
 """Kinds of sides of the box. Needs no Taichi, so that a scene can refuse what no flow can have."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from ..tables import Table
 
@@ -120,6 +122,19 @@ Boundary = Kinds(
 
 
 @dataclass(frozen=True)
+class Profile:
+    """A velocity component that differs from place to place on a side.
+
+    Args:
+        compute: Of the time, s, and the coordinates, m, arrays that fit each other: the velocity there, m/s.
+        varies: Whether it changes with time; what does not is computed once.
+    """
+
+    compute: Callable[..., Any]
+    varies: bool = False
+
+
+@dataclass(frozen=True)
 class Side:
     """One side of the box.
 
@@ -130,6 +145,7 @@ class Side:
     Args:
         kind: Which of these.
         velocity: Of a moving wall or an inflow, m/s; a wall must not move along its own axis. Empty means 0.
+        profiles: Of an inflow, by component, what takes the place of one number; that is then its mean over the side.
         values: What is on the side, of quantities by name, one number or one for each component: of an inflow what the
             fluid carries in, of a wall what it holds at its own place, such as the temperature of a heated one.
         fluxes: Of a wall, what it gives the fluid each second through each m² (2D: m), in the quantity's unit times m/s;
@@ -140,6 +156,7 @@ class Side:
     velocity: tuple[float, ...] = ()
     values: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
     fluxes: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    profiles: Mapping[int, Profile] = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "kind", Boundary(self.kind))
@@ -198,6 +215,8 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
                 raise ValueError(
                     f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value"
                 )
+            if side.profiles and kind.through != "given":
+                raise ValueError(f"{where} is {kind.name}; only the velocity of an inflow differs from place to place")
             if side.fluxes and not kind.is_closed:
                 raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
             for name in side.values:
@@ -221,3 +240,22 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
         raise ValueError(
             f"{verb} through {' and '.join(inflows)}, and no side is open: make one open, or balance the inflows"
         )
+
+
+def places_on_side(
+    shape: Sequence[int], size: Sequence[float], axis: int, end: int, face: int
+) -> tuple[np.ndarray, ...]:
+    """Coordinates, m, of a side of a box of ``shape`` cells and ``size`` m, arrays that fit each other.
+
+    Args:
+        shape: Cells along each axis.
+        size: Edges of the box, m.
+        axis: That the side is across.
+        end: 0 for the lower side, 1 for the upper.
+        face: Axis on whose faces the values lie, those at both ends included; -1 if at centres.
+    """
+    axes = []
+    for a, (n, edge) in enumerate(zip(shape, size, strict=True)):
+        steps = np.arange(n + 1) if a == face else np.arange(n) + 0.5
+        axes.append(np.array([end * edge]) if a == axis else steps * (edge / n))
+    return tuple(np.meshgrid(*axes, indexing="ij", sparse=True))

@@ -8,6 +8,7 @@ from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.ghosts import wrap_pair
 from .coefficients import BoundaryCoefficients
+from .profiles import LaidProfile
 from .sides import Boundaries, Side, as_side, check_sides
 
 SCALAR = -1
@@ -174,6 +175,12 @@ class Walls:
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
         self._rules, self._boxes = {}, {}
         self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
+        self._profiles = [
+            LaidProfile(grid, i // 2, i % 2, k, profile, side.kind.mirror(k == i // 2, grid.dx))
+            for i, side in enumerate(self._flat)
+            for k, profile in side.profiles.items()
+        ]
+        self._compute_profiles(self._profiles, 0.0)
 
     @property
     def periodic(self) -> tuple[bool, ...]:
@@ -189,6 +196,22 @@ class Walls:
     def has_open(self) -> bool:
         """Whether any side is open."""
         return any(side.kind.is_open for side in self._flat)
+
+    @property
+    def fastest(self) -> float:
+        """Largest velocity component of a side, m/s."""
+        numbers = [abs(x) for side in self._flat for x in side.velocity]
+        return max([0.0, *numbers, *(profile.fastest for profile in self._profiles)])
+
+    def at(self, time: float) -> None:
+        """Let what flows in be that of a time, s; the next ``fill`` brings it to the velocity."""
+        self._compute_profiles([laid for laid in self._profiles if laid.profile.varies], time)
+
+    def _compute_profiles(self, profiles: Sequence[LaidProfile], time: float) -> None:
+        names = {_WRAPS: "wraps", _GIVEN: "given"}
+        for laid in profiles:
+            rules = [self._side_rule(i, side, laid.component, None, 0, False) for i, side in enumerate(self._flat)]
+            laid.set(time, [(factor, value, names.get(mode, "")) for factor, value, mode in rules])
 
     def _velocity(self, side: Side, component: int) -> float:
         return side.velocity[component] if side.velocity else 0.0
@@ -253,6 +276,9 @@ class Walls:
         grid = self.grid
         on_faces = component >= 0 and not grid.collocated
         self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *rule)
+        for profile in self._profiles:
+            if profile.component == component:
+                profile.lay(array, offset)
         if component >= 0 and grid.collocated:
             self._kernels.fill_corners(array, grid.n, offset, self.wrap)
 

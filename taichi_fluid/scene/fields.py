@@ -4,16 +4,20 @@ Nothing here needs Taichi. What hangs on the table of what is carried is added b
 stands in ``rules``.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
-from ..boundaries.sides import Boundary, Side, check_sides
+from ..boundaries.sides import Boundary, Profile, Side, check_sides, places_on_side
 from ..carried import CARRIED, MEASURED
 from ..limits import is_number
+from .beginnings import AXES, read_expression
+from .expressions import Expression
 
 
 def number(
@@ -88,11 +92,12 @@ class SideOfBox(Config):
     """A side of the box that says more than its kind; ``rows`` adds each quantity's value there, and its flux."""
 
     kind: SideKind = Field(description="kind of the side")
-    velocity: Vector | None = Field(None, description="of a moving wall or an inflow, m/s")
+    velocity: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = Field(
+        None, description="of a moving wall or an inflow, m/s; of an inflow also expressions in x, y, z and t"
+    )
 
-    @property
-    def side(self) -> Side:
-        """The side as the solver has it."""
+    def side(self, where: Callable[[int], tuple], dim: int) -> Side:
+        """The side as the solver has it; ``where`` gives its places for each component, see ``places_on_side``."""
         kind = Boundary(self.kind)
         values = {name: getattr(self, name, None) for name in CARRIED}
         fluxes = {name: getattr(self, flux_field(name), None) for name in CARRIED}
@@ -100,7 +105,40 @@ class SideOfBox(Config):
         unsaid = {name: None if kind.is_closed else row.outside_value for name, row in CARRIED.items()}
         values = {name: value for name, value in values.items() if value not in (None, unsaid[name])}
         fluxes = {name: flux for name, flux in fluxes.items() if flux is not None}
-        return Side(kind, tuple(self.velocity or ()), values, fluxes)
+        velocity, profiles = list(self.velocity or ()), {}
+        for k, each in enumerate(velocity):
+            if isinstance(each, str):
+                velocity[k], varies = inflow_mean(each, k, dim, where(k))
+                profiles[k] = Profile(functools.partial(_computed, read_expression(each, dim)), varies)
+        return Side(kind, tuple(velocity), values, fluxes, profiles)
+
+
+def _computed(expression: Expression, time: float, *x: np.ndarray) -> np.ndarray:
+    return expression(**dict(zip(AXES, x, strict=False)), t=time)
+
+
+@functools.lru_cache(maxsize=64)  # a scene asks for its sides again and again
+def inflow_mean(text: str, k: int, dim: int, where: tuple) -> tuple[float, bool]:
+    """Mean at time 0 of a component of an inflow's velocity that is an expression, m/s; and whether time changes it.
+
+    Args:
+        text: The expression.
+        k: The component.
+        dim: Axes of the box.
+        where: Shape, size, axis, end and faces of ``places_on_side``.
+
+    Raises:
+        ValueError: if it cannot be read, or is not finite somewhere.
+    """
+    expression, x = read_expression(text, dim), places_on_side(*where)
+    values = np.broadcast_to(_computed(expression, 0.0, *x), np.broadcast_shapes(*(each.shape for each in x)))
+    if not (np.abs(values) <= _FASTEST).all():
+        raise ValueError(f"component {k}, {text!r}, is not a number of at most {_FASTEST:g} m/s everywhere at time 0")
+    return float(values.mean()), "t" in expression.uses
+
+
+_FASTEST = 1e6
+"""Of an inflow, m/s."""
 
 
 def flux_field(name: str) -> str:
@@ -110,10 +148,6 @@ def flux_field(name: str) -> str:
 
 AnySide = SideKind | SideOfBox
 SidePair = Annotated[tuple[AnySide, AnySide], Field(strict=False)]
-
-
-def _side(side: AnySide) -> Side:
-    return side.side if isinstance(side, SideOfBox) else Side(Boundary(side))
 
 
 class Domain(Config):
@@ -144,7 +178,18 @@ class Domain(Config):
         if isinstance(self.boundaries, str):
             side = Side(Boundary(self.boundaries))
             return ((side, side),) * len(self.size)
-        return tuple((_side(lower), _side(upper)) for lower, upper in self.boundaries)
+        return tuple(
+            (self._side(pair[0], axis, 0), self._side(pair[1], axis, 1)) for axis, pair in enumerate(self.boundaries)
+        )
+
+    def _side(self, side: AnySide, axis: int, end: int) -> Side:
+        if isinstance(side, str):
+            return Side(Boundary(side))
+        faces, size = self.grid == "staggered", tuple(n * self.dx for n in self.shape)
+        try:
+            return side.side(lambda k: (self.shape, size, axis, end, k if faces else -1), len(self.size))
+        except ValueError as error:
+            raise ValueError(f"boundaries[{axis}][{end}].velocity: {error}") from None
 
     @property
     def has_open(self) -> bool:
@@ -156,6 +201,9 @@ class Domain(Config):
         if len(self.sides) != len(self.size):
             raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
         check_sides(self.sides, self.shape)
+        changing = any(each.varies for pair in self.sides for side in pair for each in side.profiles.values())
+        if changing and not self.has_open:
+            raise ValueError("an inflow changes with t, and no side is open: what flows in must have somewhere to go")
         return self
 
 

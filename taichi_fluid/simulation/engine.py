@@ -87,6 +87,7 @@ class Engine:
         projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
+        self.walls.at(0.0)
         if self.solids:
             self.solids.update(0.0)
         self.build(None)

@@ -229,9 +229,7 @@ class Simulation(Engine, Flow):
         for source in self._scene.sources:
             if source.velocity is not None and source.active(self.time):
                 speed = max(speed, *map(abs, source.velocity))
-        for pair in self.walls.sides:
-            for side in pair:
-                speed = max(speed, *map(abs, side.velocity)) if side.velocity else speed
+        speed = max(speed, self.walls.fastest)
         if self.solids:
             # What a solid uncovers is filled one cell deep.
             speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
@@ -248,6 +246,7 @@ class Simulation(Engine, Flow):
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         stage_ms = {}
         self.pressure_result, self.diffusion_results = None, []
+        self.walls.at(self.time + dt)
         for stage in list(self.stages):
             here = self._underway = _Underway(stage.name)
             seconds, start = 0.0, time.perf_counter()
