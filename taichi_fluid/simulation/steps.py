@@ -262,7 +262,7 @@ def diffuse_alone(engine: Engine, dt: float) -> None:
 def carry(engine: Engine, dt: float) -> Iterator[None]:
     """Diffuse and carry all but the velocity: on the collocated grid, along what the step has made of it."""
     yield from _diffuse_scalars(engine, dt)
-    yield from _advect_scalars(engine, dt, engine.advection)
+    yield from _advect_scalars(engine, dt)
 
 
 def _diffuse_scalars(engine: Engine, dt: float) -> Iterator[None]:
