@@ -59,6 +59,7 @@ SLOW = (
         )
     ),
     # Longer flows.
+    "test_conservation.py::test_two_thousand_steps_keep_them",
     "validation/test_cylinder.py",
     "validation/test_channel.py::test_the_lid_driven_cavity_at_re_100",
     "validation/test_channel.py::test_poiseuille_between_walls_of_solids_is_that_between_sides_of_the_box[shape1",

@@ -32,6 +32,7 @@ TRAFFIC = {
     "advection_kernels.semi_lagrangian": ("a:1 paths distance", "out:1"),
     "advection_kernels.predict": ("a:1 paths distance", "predicted least most"),
     "advection_kernels.correct": ("a:1 predicted least most paths distance", "out:1"),
+    "conservation_kernels.restore": ("before:1 after:1 least most fluid growth  after:1 least most fluid", "out:1"),
     "boundary_kernels.fill_ghosts": ("", ""),
     "boundary_kernels.fill_corners": ("", ""),
     "boundary_kernels.slow_inflow": ("", ""),

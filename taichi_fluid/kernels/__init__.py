@@ -32,7 +32,7 @@ from .layout import (
     strides_of,
 )
 from .loops import BLOCK, COSTLY_SERIAL_CELLS, SERIAL_CELLS, LoopShape, Operator, loop_shape
-from .reduce import PARTIALS, add, largest
+from .reduce import PARTIALS, Reduction, add, largest
 from .strips import (
     LONG_STRIP,
     STRIP,

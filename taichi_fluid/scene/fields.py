@@ -349,6 +349,9 @@ class Solver(Config):
     )
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")
+    conserve: bool = Field(
+        True, description="keep the amount of all that is carried, whatever advection makes of it or loses"
+    )
     dt: float | None = number(
         None, "s", "fixed time step; left out, from the CFL number", slider=(1e-3, 0.05), start=0.01, ge=1e-7, le=10
     )

@@ -104,6 +104,7 @@ class Engine:
         if old is None or (solver.advection, solver.trace) != (old.advection, old.trace):
             scheme, trace = Scheme(solver.advection), Trace(solver.trace)
             self.advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
+        self.advection.conserves = solver.conserve
         if before is None or scene.sources != before.sources:
             self.emitters = [
                 Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size, walls.periodic)

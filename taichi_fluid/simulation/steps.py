@@ -96,9 +96,8 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[
     together = scalars and advection.shares_paths
     if scalars and not together:
         yield from _advect_scalars(engine, dt)
-    if together:
-        _thin_out(engine, dt)
-    advection.trace_paths(along, dt, faces=True, departure=velocity.next)
+    growth = _thin_out(engine, dt) if together else None
+    advection.trace_paths(along, dt, faces=True, departure=velocity.next, growth=growth)
     yield
     if together:
         yield from _carry_scalars(engine, advection)
@@ -113,8 +112,8 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[
 def _advect_scalars(engine: Engine, dt: float) -> Iterator[None]:
     """Carry what lies at centres, along paths of its own."""
     advection, velocity = engine.advection, engine.state.velocity
-    _thin_out(engine, dt)
-    advection.trace_paths(velocity.current, dt, departure=velocity.next)
+    growth = _thin_out(engine, dt)
+    advection.trace_paths(velocity.current, dt, departure=velocity.next, growth=growth)
     yield
     yield from _carry_scalars(engine, advection)
 
@@ -128,15 +127,16 @@ def _carry_scalars(engine: Engine, advection: Advection) -> Iterator[None]:
         yield
 
 
-def _thin_out(engine: Engine, dt: float) -> None:
-    """Make room for the volume that the velocity which is about to carry makes on the way."""
+def _thin_out(engine: Engine, dt: float):
+    """Make room for the volume that the velocity which is about to carry makes on the way; returns its divergence."""
     if engine.expansion is None:
-        return
+        return None
     assert engine.flame is not None
     for quantity, offset in engine.state.scalars():
         if quantity.row.dilutes:
             engine.flame.dilute(quantity.current, dt, offset)
     engine.fill_scalars()
+    return engine.flame.growth
 
 
 def emit(engine: Engine, dt: float) -> None:

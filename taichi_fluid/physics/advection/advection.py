@@ -8,6 +8,7 @@ from ...boundaries.walls import SCALAR, Walls
 from ...grid import Grid, Scratch, given
 from .activity import mask_length
 from .backtrace import trace_kernels
+from .conservation import Conservation
 from .extremes import Extremes
 from .maccormack import advection_kernels
 from .spec import PathSpec, QuantitySpec, Scheme, Trace
@@ -25,6 +26,7 @@ class Advection:
         solids: What paths must keep out of; its distance is read whenever paths are traced.
 
     Attributes:
+        conserves: Whether scalars keep their amount, see ``conservation``.
         in_place: Whether ``carry`` may write to the array that it reads, as MacCormack's correction can.
         shares_paths: Whether what lies at centres can be carried along the paths of the faces. Not beside solids: from
             half a cell away something else may be in the way.
@@ -44,14 +46,16 @@ class Advection:
         self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
         self._worked_in = (self._room, self._predicted, *self._limits)
         self._departure = self._own_departure = None
-        self._on_faces = False
+        self._on_faces = self.conserves = False
+        self._conservation: Conservation | None = None
+        self._flow = None, 0.0, None
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
         # What comes from where there is nothing need not be looked at, which pays where a loop takes rows. On the other
         # side of a seam nobody looks.
         self._sparse = grid.costly_loops.rows and not any(walls.periodic)
         self._mask = ti.ndarray(ti.i32, mask_length(grid.shape) if self._sparse else 1)
 
-    def trace_paths(self, velocity, dt: float, *, faces: bool = False, departure=None) -> None:
+    def trace_paths(self, velocity, dt: float, *, faces: bool = False, departure=None, growth=None) -> None:
         """Follow the flow for ``dt`` from the cell centres, or from the faces of a velocity that lies there.
 
         Args:
@@ -61,15 +65,19 @@ class Advection:
                 lies at centres. On the collocated grid they are those of the centres.
             departure: An array of ``dim`` components that MacCormack's paths lie in as long as something is carried
                 along them; left out, one is made and kept.
+            growth: Divergence that the velocity is meant to have at cell centres, 1/s: scalars that keep their amount
+                are to be had in so much more room. Left out, 0.
 
         Raises:
             ValueError: if ``departure`` is the velocity or an array that is worked in, and for arrays that are not of
                 the grid.
         """
         self.grid.require(self.grid.dim, velocity=velocity, **given(departure=departure))
+        self.grid.require(**given(growth=growth))
         if departure is not None and any(departure is array for array in (velocity, *self._worked_in)):
             raise ValueError("departure is the velocity or an array of scratch: give it one of its own")
         grid, walls, solids = self.grid, self.walls, self.solids
+        self._flow = velocity, dt, growth
         self._on_faces = faces and not grid.collocated
         both = self.scheme is Scheme.MACCORMACK
         spec = PathSpec(
@@ -95,8 +103,8 @@ class Advection:
     def carry(self, current, out, component: int = SCALAR, offset: int = 0, name: str | None = None) -> None:
         """``out`` = ``current`` carried along the traced paths, ghosts filled; both at ``offset`` in their arrays.
 
-        Where ``in_place`` says so ``out`` may be ``current``. ``name`` is that of a scalar, by which the sides know
-        what enters.
+        Where ``in_place`` says so ``out`` may be ``current``, but not of a scalar that keeps its amount. ``name`` is
+        that of a scalar, by which the sides know what enters.
 
         Raises:
             ValueError: for arrays that are not of the grid, or no component that begins at ``offset``, and for one array
@@ -104,7 +112,8 @@ class Advection:
             RuntimeError: if no paths have been traced for what lies there.
         """
         self.grid.require(None, offset, current=current, out=out)
-        if current is out and not self.in_place:
+        keeps = component == SCALAR and self.conserves
+        if current is out and (keeps or not self.in_place):
             raise ValueError("current and out are the same array")
         if out is self._departure:
             raise ValueError("out holds the paths along which it would be carried")
@@ -123,10 +132,14 @@ class Advection:
             kernels.mark_active(current, offset, self._mask, grid.n)
         around = (walls.periods, *self._near(self.solids), int(scalar), self._mask, int(scalar and self._sparse))
         where = (axis, grid.n, offset, *walls.path_limits(component), *around)
-        if self.scheme is Scheme.SEMI_LAGRANGIAN:
+        prediction, after, begin = (self._predicted, *self._limits), out, offset
+        k, held = offset // grid.cells, None
+        if self.scheme is Scheme.SEMI_LAGRANGIAN and not keeps:
             kernels.semi_lagrangian(current, out, self._departure, *where)
+        elif self.scheme is Scheme.SEMI_LAGRANGIAN:
+            kernels.predict(current, *prediction, self._departure, *where)
+            after, begin = self._predicted, 0
         else:
-            k, prediction = offset // grid.cells, (self._predicted, *self._limits)
             held = walls.held_range(name, k) if scalar else None
             if held is not None:
                 self._extremes.find(current, offset, held)
@@ -134,8 +147,12 @@ class Advection:
             walls.fill_predicted(self._predicted, component, name, k)
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
             kernels.correct(current, *prediction, out, self._room, *where)
-            if held is not None:
-                self._extremes.keep(out, offset)
+        if keeps:
+            if self._conservation is None:
+                self._conservation = Conservation(grid, walls, self.solids, self._sparse)
+            self._conservation.restore(current, after, (offset, begin), self._limits, out, self._mask, *self._flow)
+        if held is not None:
+            self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
 
     @functools.cached_property

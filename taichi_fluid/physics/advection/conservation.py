@@ -1,0 +1,294 @@
+"""Keeping amounts: what carrying has made of a scalar or lost is taken out or put back, within the limits of each cell.
+
+A scalar that is looked up where it comes from has the values that were there, but not the amount: that is made and lost
+by interpolation, and by the limiter, which cuts off what falls below a front but seldom as much of what rises above it.
+After each carry the amount before and after is summed, and each value q is moved by
+
+    theta · min(most - q, q - least),    theta = defect / sum of those minima, from -1 to 1,
+
+between the least and the largest of the values that it was made of. So a constant stays a constant, nothing leaves its
+limits, nothing appears where there was nothing, what the limiter has cut is left alone, and what moves most is the flank
+of a front, where the error was made. (Priestley 1993 and Bermejo and Conde 2002, whose weights are the room on one side,
+and the difference of a high from a low order.)
+
+Where something flows through a side a cell counts for the less the nearer it lies to that, and for nothing beside it, so
+that only what is made and lost inside is put right. What the flow carries to where it counts for more or for less is then
+no defect: over a step that is, at each face, the velocity times the difference of the weights times the mean of the values
+beside it, before and after, which for a constant is exactly nothing, as its velocity has no divergence. (The amount by
+itself would need what leaves through the side, which the outermost cells, carried by first order, do not tell: tried, it
+moved what was inside by all of its room.)
+"""
+
+from typing import NamedTuple
+
+from ..._ti import argument, ti
+from ...boundaries.solids import Solids
+from ...boundaries.walls import Walls
+from ...grid import Grid
+from ...kernels import (
+    PARTIALS,
+    Array,
+    IntArray,
+    Reduction,
+    Strip,
+    add,
+    cell_of_strip,
+    cells_of,
+    fast_max,
+    fast_min,
+    kernel_family,
+    position_of,
+    put_line,
+)
+from ...operators.sampling import Component
+from .activity import noted_at
+
+MARGIN = 16
+"""Cells from a side through which something flows within which less and less is kept, but a third of the box at most."""
+
+MOST_BESIDE_SIDES = 0.2
+"""Part of its room by which a value is moved at most where something flows through a side: closed boxes hardly need as much."""
+
+_TINY, _HUGE = 1e-37, 1e37
+"""Room that is none: of less a reciprocal would be infinite; and a sum that has grown beyond all numbers."""
+
+
+class AccountSpec(NamedTuple):
+    """What an account depends on.
+
+    Attributes:
+        solids: Whether some cells hold no fluid.
+        flow_through: Whether anything flows through a side.
+        grows: Whether the velocity has a divergence that is meant.
+        collocated: Whether the velocity lies at cell centres.
+        sparse: Whether the prediction has noted where nothing was found, and so nothing is now nor was before.
+    """
+
+    solids: bool
+    flow_through: bool
+    grows: bool
+    collocated: bool
+    sparse: bool
+
+
+@argument
+class Account:
+    """What says how much a cell counts for; ``spec``, an ``AccountSpec``, says what of it there is.
+
+    Attributes:
+        fluid: 1 where there is fluid, else 0.
+        growth: Divergence of the velocity at cell centres, 1/s.
+        velocity: What everything was carried with.
+        slope: Of each side, by how much a cell counts for more than the next one towards it.
+        dt: Seconds.
+        step: Seconds over dx.
+        mask: The activity mask.
+        n: Cells.
+        spec: An ``AccountSpec``.
+    """
+
+    fluid: object
+    growth: object
+    velocity: object
+    slope: object
+    dt: object
+    step: object
+    mask: object
+    n: object
+    spec: object
+
+
+@argument
+class Carried:
+    """A scalar before and after it was carried, and the limits of what it was made of there."""
+
+    before: object
+    after: object
+    least: object
+    most: object
+
+
+@ti.func
+def _weight_at(J, account):
+    """How much a cell counts for: nothing beside a side through which something flows, all ``margin`` cells from it on."""
+    weight = ti.f32(1.0)
+    for axis in ti.static(range(J.n)):
+        for side in ti.static(range(2)):
+            away = account.n[axis] - J[axis] if ti.static(side) else J[axis] - 1
+            if account.slope[2 * axis + side] > 0:
+                part = ti.cast(away, ti.f32) * account.slope[2 * axis + side]
+                weight *= fast_min(fast_max(part, ti.f32(0.0)), ti.f32(1.0))
+    return weight
+
+
+@ti.func
+def _gain_at(c, J, s, account):
+    """By how much the weight grows of what lies in a cell, on the mean over its faces, as the flow moves it on."""
+    gain, here = ti.f32(0.0), _weight_at(J, account)
+    for axis in ti.static(range(J.n)):
+        u = c + axis * cells_of(s, account.n)
+        for side in ti.static(range(2)):
+            K = J
+            K[axis] += ti.static(2 * side - 1)
+            v = account.velocity[u + side * s[axis]]
+            if ti.static(account.spec.collocated):
+                v = ti.f32(0.5) * (account.velocity[u] + account.velocity[u + (2 * side - 1) * s[axis]])
+            gain += ti.static(2 * side - 1) * v * (_weight_at(K, account) - here)
+    return ti.f32(0.5) * account.step * gain
+
+
+@ti.func
+def _fluid_at(c, account):
+    part = ti.f32(1.0)
+    if ti.static(account.spec.solids):
+        part = account.fluid[c]
+    return part
+
+
+@ti.func
+def _is_anything(I, account):
+    """Whether anything was found for the strip that begins here."""
+    anything = ti.i32(1)
+    if ti.static(account.spec.sparse):
+        anything = account.mask[noted_at(I, account.mask, account.n)]
+    return anything
+
+
+@ti.func
+def _room_at(q, least, most):
+    """How far a value may be moved, up as well as down."""
+    return fast_max(fast_min(most - q, q - least), ti.f32(0.0))
+
+
+@ti.func
+def _add_defect_and_room(k, c, I, s, total: ti.template(), carried, account):
+    """How much less a cell has than before, and its room; of both what counts."""
+    here, J = cell_of_strip(c, k), position_of(I, k)
+    was, fluid = carried.before.array[carried.before.offset + here], _fluid_at(here, account)
+    is_now = carried.after.array[carried.after.offset + here]
+    room = _room_at(is_now, carried.least[here], carried.most[here])
+    if ti.static(account.spec.grows):
+        was *= ti.f32(1.0) + account.dt * account.growth[here]
+    if ti.static(account.spec.flow_through):
+        weight, gain = _weight_at(J, account), ti.f32(0.5) * _gain_at(here, J, s, account)
+        was *= weight + gain
+        is_now *= weight - gain
+        room *= weight * weight
+    total[0] = total[0] + fluid * (was - is_now)
+    total[1] = total[1] + fluid * room
+
+
+@ti.func
+def _defect_and_room_of(c, I, m, s, carried, account, width: ti.template()):
+    total = ti.Vector([ti.f32(0.0), ti.f32(0.0)])
+    if _is_anything(I, account) == 1:
+        Strip(c, I, m, width).each(_add_defect_and_room, (c, I, s, total, carried, account))
+    return total
+
+
+@ti.func
+def _restore(k, c, I, moved: ti.template(), carried, account, theta):
+    here = cell_of_strip(c, k)
+    q, least, most = carried.after.array[carried.after.offset + here], carried.least[here], carried.most[here]
+    way = theta * _fluid_at(here, account) * _room_at(q, least, most)
+    if ti.static(account.spec.flow_through):
+        way *= _weight_at(position_of(I, k), account)
+    # Rounding may carry it past a limit by one unit in the last place.
+    moved[ti.i32(0), k] = fast_min(fast_max(q + way, least), most)
+
+
+@ti.func
+def _copy(k, c, moved: ti.template(), carried):
+    moved[ti.i32(0), k] = carried.after.array[carried.after.offset + cell_of_strip(c, k)]
+
+
+@ti.func
+def _restore_strip(c, I, m, s, carried, out, account, theta, width: ti.template()):
+    strip = Strip(c, I, m, width)
+    moved = strip.matrix(1)
+    if _is_anything(I, account) == 1:
+        strip.each(_restore, (c, I, moved, carried, account, theta))
+    else:
+        strip.each(_copy, (c, moved, carried))
+    strip.each(put_line, (out.array, out.offset + c, moved, 0))
+
+
+@kernel_family
+def conservation_kernels(loops, spec):
+    IntVector, each_strip, width = loops.IntVector, loops.each_strip, loops.width
+    reduce, reduced, Slopes = loops.reduce, loops.reduced, ti.types.vector(2 * loops.dim, ti.f32)
+
+    @ti.kernel
+    def restore(
+        before: Array, after: Array, offset: ti.i32, after_offset: ti.i32, least: Array, most: Array, out: Array,
+        mask: IntArray, fluid: Array, growth: Array, velocity: Array, slope: Slopes, dt: ti.f32, step: ti.f32,
+        n: IntVector, partials: Array, theta: Array,
+    ):  # fmt: skip
+        account = Account(fluid, growth, velocity, slope, dt, step, mask, n, spec)
+        carried = Carried(Component(before, offset), Component(after, after_offset), least, most)
+        none = ti.Vector([ti.f32(0.0), ti.f32(0.0)])
+        reduce(n, partials, Reduction(none, add, _defect_and_room_of, (carried, account, width), width))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            total = reduced(partials, ti.Vector([ti.f32(0.0), ti.f32(0.0)]), add)
+            bound = ti.f32(ti.static(MOST_BESIDE_SIDES if spec.flow_through else 1.0))
+            theta[0] = ti.f32(0.0)
+            # Of numbers so large that their sum is none, nothing is known.
+            if ti.abs(total[0]) < ti.f32(_HUGE):
+                theta[0] = ti.min(ti.max(total[0] / ti.max(total[1], ti.f32(_TINY)), -bound), bound)
+        each_strip(n, width, _restore_strip, (carried, Component(out, offset), account, theta[0], width))
+
+    return {"restore": restore, "Slopes": Slopes}
+
+
+class Conservation:
+    """Keeps the amounts of what is carried on one grid, each sum in two stages that are always the same.
+
+    Args:
+        grid: The grid.
+        walls: Its sides.
+        solids: What stands in it; a cell is fluid or not.
+        sparse: Whether there is an activity mask.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False):
+        self.grid, self._solids = grid, solids
+        loops, slopes = grid.costly_loops, []
+        for n, pair in zip(grid.shape, walls.sides, strict=True):
+            slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.kind.passes else 0.0 for side in pair]
+        self._kernels = {
+            grows: conservation_kernels(
+                loops, AccountSpec(solids is not None, walls.has_passage, grows, grid.collocated, sparse)
+            )
+            for grows in (False, True)
+        }
+        self._slopes = self._kernels[False].Slopes(*slopes)
+        self._partials, self._theta = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 1)
+        self._nothing = ti.ndarray(ti.f32, 1)
+
+    @property
+    def theta(self) -> float:
+        """Part of its room by which the last scalar was moved, -1 to 1; one number read back."""
+        self.grid.require_runtime()
+        return float(self._theta[0])
+
+    def restore(self, before, after, offsets, limits, out, mask, velocity, dt: float, growth=None) -> None:
+        """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.
+
+        Args:
+            before: The scalar before it was carried.
+            after: The scalar when it was carried; may be ``out``.
+            offsets: Where it begins in ``before`` and ``out``, and in ``after``.
+            limits: Least and largest of the values that it was made of in each cell.
+            out: What is written.
+            mask: The activity mask.
+            velocity: What it was carried with.
+            dt: For so many seconds.
+            growth: Divergence of that at cell centres, 1/s: what lies there takes so much more room. None is 0.
+        """
+        grid, nothing = self.grid, self._nothing
+        kernels = self._kernels[growth is not None]
+        fluid = nothing if self._solids is None else self._solids.fluid
+        growing = nothing if growth is None else growth
+        account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, grid.n
+        kernels.restore(before, after, *offsets, *limits, out, mask, *account, self._partials, self._theta)
