@@ -15,6 +15,8 @@ def bytes_needed(scene: Scene) -> int:
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
     words += dim + 3 + (dim if scene.domain.grid == "collocated" else 0)  # room to work in
+    if scene.solver.scheme == "reflection":
+        words += dim  # the velocity that carries
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
         words += 2  # the prescribed divergence, and what is left beside it

@@ -64,8 +64,8 @@ class Simulation(Engine, Flow):
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step. On the staggered grid: solids (where there are any), advect, sources, burn, forces, diffuse,
-            project. The velocity that carries is the projected one of the step before, so that it neither compresses nor
+        stages: The step. On the staggered grid: solids (where there are any), halve, advect, sources, burn, forces, diffuse,
+            project; ``halve`` makes the first half of advection-reflection, and nothing of a split step. The velocity that carries is the projected one of the step before, so that it neither compresses nor
             thins out what it carries, but where something expands. On the collocated grid, as Stam (2003) has it:
             sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries.
