@@ -18,7 +18,7 @@ from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
-from .steps import FORCES, stages_of
+from .steps import FORCES, follow_scheme, stages_of
 
 
 class NotFinite(RuntimeError):
@@ -64,8 +64,8 @@ class Simulation(Engine, Flow):
         walls: Fills ghosts.
         solids: What stands in the fluid, or None.
         diagnostics: Measures.
-        stages: The step. On the staggered grid: solids (where there are any), halve, advect, sources, burn, forces, diffuse,
-            project; ``halve`` makes the first half of advection-reflection, and nothing of a split step. The velocity that carries is the projected one of the step before, so that it neither compresses nor
+        stages: The step. On the staggered grid: solids (where there are any), advect, sources, burn, forces, diffuse,
+            project, and before ``advect`` one more, ``halve``, with advection-reflection. The velocity that carries is the projected one of the step before, so that it neither compresses nor
             thins out what it carries, but where something expands. On the collocated grid, as Stam (2003) has it:
             sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries.
@@ -152,6 +152,8 @@ class Simulation(Engine, Flow):
             self._scene = before
             raise
         self._pixels, self._beginnings = pixels, begun
+        if scene.solver.scheme != before.solver.scheme:
+            follow_scheme(self, self.stages)
 
     def looked_at(self, look: Look) -> "Simulation":
         """The same arrays, to be drawn with another look and for nothing else."""

@@ -30,7 +30,7 @@ REFLECTION = "reflection"
 
 
 def halve(engine: Engine, dt: float) -> Iterator[None]:
-    """Take the flow to the middle of the step; does nothing where ``solver.scheme`` splits it.
+    """Take the flow to the middle of the step, where ``solver.scheme`` asks for that.
 
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
     """
@@ -330,9 +330,10 @@ def _project_velocity(engine: Engine, velocity, dt: float) -> SolveResult:
     )
 
 
+HALVE, ADVECT = Stage("halve", halve), Stage("advect", advect)
+
 STAGGERED = (
-    Stage("halve", halve),
-    Stage("advect", advect),
+    ADVECT,
     Stage("sources", emit),
     Stage("burn", burn),
     Stage("forces", force),
@@ -355,4 +356,14 @@ COLLOCATED = (
 def stages_of(engine: Engine) -> list[Stage]:
     """The step of a flow: that of its grid, and before it the motion of solids where there are any."""
     step = COLLOCATED if engine.grid.collocated else STAGGERED
-    return [Stage("solids", move), *step] if engine.solids else [*step]
+    stages = [Stage("solids", move), *step] if engine.solids else [*step]
+    follow_scheme(engine, stages)
+    return stages
+
+
+def follow_scheme(engine: Engine, stages: list[Stage]) -> None:
+    """Halve the step, or do so no longer, as ``solver.scheme`` says, wherever among ``stages`` its advection stands."""
+    if HALVE in stages:
+        stages.remove(HALVE)
+    if ADVECT in stages and engine.scene.solver.scheme == REFLECTION:
+        stages.insert(stages.index(ADVECT), HALVE)

@@ -28,10 +28,6 @@ from .visibility import Visibility, blend_visible, is_free, without_mark
 _SKEW = 0.3
 """A quarter where steps are short; a fifth more is for what steps of finite length leave."""
 
-_MARGIN = 0.075
-"""Part of the range of the values that a velocity comes from by which the corrected one may lie outside it. With none the
-limiter cuts every smooth extremum, and is most of the error of the step; with 0.1 vortices gain energy at CFL 3."""
-
 
 @argument
 class Paths:
@@ -187,10 +183,10 @@ def _plain(way, marks: ti.template()):
 
 
 @ti.func
-def _skew_part_at(c, q: ti.template(), paths, n, marks: ti.template()):
-    """What makes the transport of ``q`` skew-symmetric where steps are short; read at ``c`` and the cells beside it.
+def _made_skew(value, c, q: ti.template(), paths, n, marks: ti.template()):
+    """The corrected ``value`` with what makes transport skew-symmetric where steps are short, between ``q`` around it.
 
-    A prediction and its correction are central differences then, each times the velocity at its own place, which make
+    A prediction ``q`` and its correction are central differences then, each times the velocity at its own place, which make
     energy where a flow is compressed along an axis in which ``q`` varies: by h²/4 du_j/dx_j (dq/dx_j)² for each axis j.
     With each difference times the velocity that stands between its two values none is made (Harlow, Welch 1965), and
     the two forms differ by a quarter of the differences of the displacements times those of ``q``.
@@ -201,7 +197,7 @@ def _skew_part_at(c, q: ti.template(), paths, n, marks: ti.template()):
     for d in ti.static(range(n.n)):
         along = ti.select(d == paths.axis, s[d], along)
     w = ti.static(paths.displacement)
-    total = ti.f32(0.0)
+    total, least, most = ti.f32(0.0), value, value
     for d in ti.static(range(n.n)):
         # Along its own axis what stands between is a mean itself, else one displacement on either side.
         own = d == paths.axis
@@ -211,23 +207,28 @@ def _skew_part_at(c, q: ti.template(), paths, n, marks: ti.template()):
         lower = _plain(w[c + above - on], marks) - _plain(w[c + here - on], marks)
         mean = ti.f32(0.5) * (upper + lower)
         upper, lower = ti.select(own, upper, mean), ti.select(own, lower, mean)
-        total += upper * (q[c + s[d]] - q[c]) - lower * (q[c] - q[c - s[d]])
-    return ti.f32(-_SKEW) * total
+        after, before = q[c + s[d]], q[c - s[d]]
+        total += upper * (after - q[c]) - lower * (q[c] - before)
+        least, most = fast_min(least, fast_min(after, before)), fast_max(most, fast_max(after, before))
+    return fast_min(fast_max(value - ti.f32(_SKEW) * total, least), most)
 
 
 @ti.func
 def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), transport):
     """Add half of what is lost on the way back and forth, limited to the values it came from."""
-    here = cell_of_strip(c, k)
-    correction = ti.f32(0.5) * (a.array[a.offset + here] - found[ti.i32(VALUE), k])
-    if ti.static(transport.spec.on_faces):
-        correction += _skew_part_at(here, prediction.value, transport.paths, transport.n, transport.spec.solids)
+    here, axis = cell_of_strip(c, k), transport.paths.axis
+    lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(transport.spec.flow_through or transport.spec.solids):
-        correction = ti.select(known[k] > 0, correction, ti.f32(0.0))
-    corrected = prediction.value[here] + correction
-    least, most = prediction.least[here], prediction.most[here]
-    margin = ti.select(transport.paths.axis < 0, ti.f32(0.0), ti.f32(_MARGIN)) * (most - least)
-    found[ti.i32(VALUE), k] = fast_min(fast_max(corrected, least - margin), most + margin)
+        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
+    corrected = prediction.value[here] + ti.f32(0.5) * lost
+    corrected = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
+    if ti.static(transport.spec.on_faces):
+        made = _made_skew(corrected, here, prediction.value, transport.paths, transport.n, transport.spec.solids)
+        is_velocity = axis >= 0
+        if ti.static(transport.spec.flow_through or transport.spec.solids):
+            is_velocity = is_velocity and known[k] > 0
+        corrected = ti.select(is_velocity, made, corrected)
+    found[ti.i32(VALUE), k] = corrected
 
 
 @ti.func
