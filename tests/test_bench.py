@@ -200,8 +200,8 @@ def test_launches_per_step(step_counts):
     launches = {name: stage["launches"] for name, stage in numbers["stages"].items()}
     assert list(launches) == STAGES
     # Paths from the faces and their ghosts; smoke, heat and three components, each predicted, corrected and given its
-    # ghosts twice; and where smoke and heat are.
-    assert launches["advect"] <= 3 + 5 * 4 + 2
+    # ghosts twice; where smoke and heat are, and their amounts.
+    assert launches["advect"] <= 3 + 5 * 4 + 2 + 2
     # Source of smoke and of heat, cooling, ghosts of two scalars and three components.
     assert launches["sources"] <= 2 + 1 + 5
     # Vorticity, its ghosts, confinement, buoyancy, ghosts of three components.
@@ -215,7 +215,7 @@ def test_launches_per_step(step_counts):
         assert launches["project"] <= 10 + 12 * numbers["iterations"]
     assert numbers["launches_per_step"] == sum(launches.values())
     # An iteration is one call from Python.
-    assert numbers["calls_per_step"] <= 3 + 25 + 8 + 7 + 10 + numbers["iterations"]
+    assert numbers["calls_per_step"] <= 3 + 27 + 8 + 7 + 10 + numbers["iterations"]
 
 
 def test_kernels_compiled(step_counts):
@@ -227,8 +227,9 @@ def test_kernels_compiled(step_counts):
 def test_bytes_per_cell(step_counts):
     numbers, _, bytes_per_cell = step_counts
     # 111.2 at 32³, of which ghosts are a sixth: 23 words of 4 bytes a cell with its share of ghosts, and a byte to say
-    # where there is smoke and heat. The transforms work in the pressure's own array.
-    assert bytes_per_cell <= (112 if numbers["solver"] == "multigrid-cg" else 105)
+    # where there is smoke and heat; 2 more are partial sums of what is carried, as many on any grid. The transforms work
+    # in the pressure's own array.
+    assert bytes_per_cell <= (114 if numbers["solver"] == "multigrid-cg" else 105)
 
 
 @pytest.mark.parametrize("pressure", ["multigrid-cg", "spectral"])

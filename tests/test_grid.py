@@ -14,7 +14,7 @@ from reference import SHAPES, face_shape
 from taichi_fluid._ti import ti
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.solids import Solid, Solids
-from taichi_fluid.boundaries.walls import Walls
+from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import MAX_ARRAY_BYTES, Grid, Scratch
 from taichi_fluid.physics.advection import Advection, Scheme, Trace
 from taichi_fluid.physics.combustion import Flame, radiate
@@ -161,6 +161,7 @@ def doors(dim):
         (grid.face_velocity_to_numpy, {"velocity": v()}),
         (grid.face_velocity_from_numpy, {"velocity": v(), "values": []}),
         (walls.fill, {"array": s()}),
+        (walls.fill_predicted, {"array": s(), "component": SCALAR}),
         (walls.fill_velocity, {"velocity": v()}),
         (walls.slow_inflow, {"velocity": v(), "dt": 0.1}),
         (solids.enforce, {"velocity": v()}),
@@ -176,11 +177,13 @@ def doors(dim):
         (projection.compute_rhs, {"velocity": v(), "rhs": s(), "expansion": s(), "dt": 1.0, "rho": 1.0}),
         (projection.subtract_gradient, {"velocity": v(), "pressure": s(), "scale": 1.0}),
         (projection.project, {"velocity": v(), "pressure": s(), "expansion": s(), "dt": 1.0, "rho": 1.0, "tolerance": 1e-4}),
-        (advection.trace_paths, {"velocity": v(), "departure": v(), "dt": 0.1}),
+        (advection.trace_paths, {"velocity": v(), "departure": v(), "growth": s(), "dt": 0.1}),
         (advection.carry, {"current": s(), "out": s()}),
         (advection.carry_velocity, {"velocity": v(), "out": v(), "dt": 0.1}),
         (diffusion.diffuse, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
+        (diffusion.advance, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
         (diffusion.diffuse_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1}),
+        (diffusion.advance_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1}),
         (add_buoyancy, {"grid": grid, "velocity": v(), "scalar": s(), "gravity": gravity, "coefficient": 1.0, "dt": 0.1}),
         (accelerate, {"grid": grid, "velocity": v(), "acceleration": gravity, "dt": 0.1}),
         (add_confinement, {"grid": grid, "walls": walls, "velocity": v(), "length": 0.1, "dt": 0.1, "scratch": (v(), v(), s())}),

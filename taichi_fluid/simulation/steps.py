@@ -40,7 +40,9 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
     before.copy_from(velocity.current)
     yield from _explicitly(engine, dt)
-    _add_forces(engine, half, [each for each in engine.forces if each.halves])
+    for each in [each for each in engine.forces if each.halves]:
+        each.add(engine, half)
+    engine.fill_velocity()
     yield
     yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
     _project(engine, half)
@@ -229,15 +231,9 @@ FORCES = Table(
 
 
 def force(engine: Engine, dt: float) -> None:
-    """Add the forces of the step, or those of its second half and all of those that are not halved."""
-    halves = [each for each in engine.forces if engine.halved and each.halves]
-    _add_forces(engine, 0.5 * dt, halves)
-    _add_forces(engine, dt, [each for each in engine.forces if each not in halves])
-
-
-def _add_forces(engine: Engine, dt: float, forces: list[Force]) -> None:
-    for each in forces:
-        each.add(engine, dt)
+    """Add all forces, one after the other; of a step that was halved what its first half has left of them."""
+    for each in list(engine.forces):
+        each.add(engine, 0.5 * dt if engine.halved and each.halves else dt)
     engine.fill_velocity()
 
 
