@@ -141,7 +141,7 @@ def stam_scene(shape, walls="free-slip", **solver):
             "fluid": {"rho": 1.7, "viscosity": 2e-3, "smoke_diffusion": 1e-3, "gravity": [0.0] * dim},
             "sources": [{"shape": "sphere", "center": [0.3] * dim, "radius": 0.1, "smoke": 1.0, "begin": 1e5}],
             "solver": {
-                "sweeps": 20, "advection": "semi-lagrangian", "trace": "euler", "dt": 0.05, **solver,
+                "sweeps": 20, "conserve": False, "advection": "semi-lagrangian", "trace": "euler", "dt": 0.05, **solver,
             },
         }
     )  # fmt: skip

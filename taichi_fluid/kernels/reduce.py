@@ -73,14 +73,15 @@ def _partials_of_rows(*_):
 @ti.func
 def _reduced_strips(I, n, reduction):
     """Of the strips of the row that begins at ``I``."""
-    s, along_row, first, last = strides_of(n), reduction.start, 0, ti.static(n.n - 1)
+    s, along_row, first = strides_of(n), reduction.start, ti.i32(0)
+    last = ti.static(n.n - 1)
     base = flat(I, s)
     while first < n[last]:
-        J, m = I, ti.min(reduction.width, n[last] - first)
+        J, m = I, ti.min(ti.i32(reduction.width), n[last] - first)
         J[last] += first
         found = reduction.body(address(base + first, ARRAY_BITS), J, m, s, *reduction.args)
         along_row = reduction.combine(along_row, found)
-        first += reduction.width
+        first += ti.i32(reduction.width)
     return along_row
 
 

@@ -234,8 +234,9 @@ def conservation_kernels(loops, spec):
             bound = ti.f32(ti.static(MOST_BESIDE_SIDES if spec.flow_through else 1.0))
             theta[0] = ti.f32(0.0)
             # Of numbers so large that their sum is none, nothing is known.
-            if ti.abs(total[0]) < ti.f32(_HUGE):
-                theta[0] = ti.min(ti.max(total[0] / ti.max(total[1], ti.f32(_TINY)), -bound), bound)
+            defect, room = total[0], total[1]
+            if ti.abs(defect) < ti.f32(_HUGE):
+                theta[0] = ti.min(ti.max(defect / ti.max(room, ti.f32(_TINY)), -bound), bound)
         each_strip(n, width, _restore_strip, (carried, Component(out, offset), account, theta[0], width))
 
     return {"restore": restore, "Slopes": Slopes}
