@@ -209,6 +209,8 @@ def _made_skew(value, c, q: ti.template(), paths, n, marks: ti.template()):
         upper, lower = ti.select(own, upper, mean), ti.select(own, lower, mean)
         after, before = q[c + s[d]], q[c - s[d]]
         total += upper * (after - q[c]) - lower * (q[c] - before)
+        # What lies where nothing is stretched has no part in it.
+        after, before = ti.select(upper != 0, after, value), ti.select(lower != 0, before, value)
         least, most = fast_min(least, fast_min(after, before)), fast_max(most, fast_max(after, before))
     return fast_min(fast_max(value - ti.f32(_SKEW) * total, least), most)
 
