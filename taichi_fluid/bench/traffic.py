@@ -39,6 +39,8 @@ TRAFFIC = {
     "boundary_kernels.fill_corners": ("", ""),
     "boundary_kernels.slow_inflow": ("", ""),
     "profile_kernels.lay_profile": ("", ""),
+    "profile_kernels.add_profile": ("", ""),
+    "profile_kernels.take_profile": ("", ""),
     "flux_kernels.add_fluxes": ("", ""),
     "source_kernels.add_rate": ("out:1@box", "out:1@box"),
     "source_kernels.raise_to": ("out:1@box", "out:1@box"),

@@ -1,120 +1,231 @@
-"""Velocities of inflows that differ from place to place and in time: a small array of each side, which ghosts are made of."""
+"""Sides that are not the same all over: small arrays of each, which faces and ghosts are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import Array, kernel_family
-from .sides import Profile, places_on_side
+from ..kernels import Array, array_of, kernel_family
+from .sides import Profile, Side, on_side, places_on_side
+
+GHOSTS, FACES_AND_GHOSTS, FACES = range(3)
+"""What an array is laid onto: ghosts beyond a side; the faces on it and, as mirrored about them, those beyond; faces alone."""
+
+
+class Rule(NamedTuple):
+    """What becomes of a ghost beyond a side, or of a face on it: ``follows · inside + (1 - follows) · given``.
+
+    Or it is ``left`` as it is, or ``wraps``, which is for all of an axis.
+    """
+
+    follows: float
+    given: float | Profile = 0.0
+    left: bool = False
+    wraps: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is not the same from place to place."""
+        return isinstance(self.given, Profile)
 
 
 @argument
 class Laid:
-    """A profile and where it goes: onto the faces of the side (``own``), or into ghosts, mirrored by ``mirror``."""
+    """Arrays of a side, and where they go: ``onto`` what, in the component of ``values`` that begins at ``offset``."""
 
     values: object
     offset: object
-    plane: object
+    left: object
+    follows: object
+    given: object
     upper: object
-    own: object
-    mirror: object
+    onto: object
     axis: int
+
+
+@ti.func
+def _place_on_plane(I, n, axis: ti.template()):
+    """Where a side across ``axis``, the ghosts of the other axes included, has its value for ``I``."""
+    place = I[0] * 0
+    for b in ti.static(range(n.n)):
+        if ti.static(b != axis):
+            place = place * (n[b] + 2) + I[b]
+    return place
 
 
 @ti.func
 def _lay_at(c, I, s, laid, n):
     a, axis = ti.static(laid.values, laid.axis)
-    place = I[0] * 0
-    for b in ti.static(range(n.n)):
-        if ti.static(b != axis):
-            place = place * (n[b] + 2) + I[b]
-    given = laid.plane[place]
-    lower = laid.offset + c
+    place, lower = _place_on_plane(I, n, axis), laid.offset + c
     end = lower + (n[axis] + 1) * s[axis]
-    if laid.own == 1 and laid.upper == 1:
-        a[end] = given
-    elif laid.own == 1:
-        a[lower + s[axis]] = given
+    at, inside = lower, lower + s[axis]
+    if laid.upper == 1:
+        at, inside = end, end - s[axis]
+    elif laid.onto != GHOSTS:
+        at, inside = lower + s[axis], lower + 2 * s[axis]
+    if laid.left[place] == 0:
+        a[at] = laid.follows[place] * a[inside] + laid.given[place]
+    if laid.onto == FACES_AND_GHOSTS and laid.upper == 0:
         # As beyond any side: mirrored about the face.
-        a[lower] = ti.f32(2.0) * given - a[lower + 2 * s[axis]]
-    else:
-        ghost, inside = lower, lower + s[axis]
-        if laid.upper == 1:
-            ghost, inside = end, end - s[axis]
-        a[ghost] = laid.mirror * a[inside] + (ti.f32(1.0) - laid.mirror) * given
+        a[lower] = ti.f32(2.0) * a[at] - a[inside]
+
+
+@argument
+class Added:
+    """What a side adds to the cells ``depth`` from it, ``scale`` times its array, where ``mask`` is positive."""
+
+    values: object
+    mask: object
+    plane: object
+    upper: object
+    depth: object
+    scale: object
+    axis: int
+
+
+@ti.func
+def _add_at(c, I, s, added, n):
+    a, axis = ti.static(added.values, added.axis)
+    at = c + added.depth * s[axis]
+    if added.upper == 1:
+        at = c + (n[axis] + 1 - added.depth) * s[axis]
+    if added.mask[at] > 0:
+        a[at] = a[at] + added.scale * added.plane[_place_on_plane(I, n, axis)]
+
+
+@ti.func
+def _take_at(c, I, s, a: Array, offset, layer, plane: Array, n, axis: ti.template()):
+    plane[_place_on_plane(I, n, axis)] = a[offset + c + layer * s[axis]]
 
 
 @kernel_family
 def profile_kernels(loops, axis):
-    IntVector, each_on_plane = loops.IntVector, loops.each_on_plane
+    Index, each_on_plane = loops.IntVector, loops.each_on_plane
 
     @ti.kernel
-    def lay_profile(a: Array, n: IntVector, offset: ti.i32, plane: Array, upper: ti.i32, own: ti.i32, mirror: ti.f32):
-        each_on_plane(n, axis, _lay_at, (Laid(a, offset, plane, upper, own, mirror, axis), n))
+    def lay_profile(
+        a: Array, n: Index, offset: ti.i32, left: Array, follows: Array, given: Array, upper: ti.i32, onto: ti.i32
+    ):
+        each_on_plane(n, axis, _lay_at, (Laid(a, offset, left, follows, given, upper, onto, axis), n))
 
-    return {"lay_profile": lay_profile}
+    @ti.kernel
+    def add_profile(a: Array, n: Index, mask: Array, plane: Array, upper: ti.i32, depth: ti.i32, scale: ti.f32):
+        each_on_plane(n, axis, _add_at, (Added(a, mask, plane, upper, depth, scale, axis), n))
+
+    @ti.kernel
+    def take_profile(a: Array, n: Index, offset: ti.i32, layer: ti.i32, plane: Array):
+        each_on_plane(n, axis, _take_at, (a, offset, layer, plane, n, axis))
+
+    return {"lay_profile": lay_profile, "add_profile": add_profile, "take_profile": take_profile}
 
 
-class LaidProfile:
-    """One component of the velocity of one side.
+class Plane:
+    """One side of a grid, as what has a number for each place on it sees it.
 
     Args:
         grid: The grid.
         axis: That the side is across.
         end: 0 for the lower side, 1 for the upper.
-        component: Of the velocity.
-        profile: What it is.
-        mirror: Of its ghosts, see ``Kind.mirror``.
+        place: Axis on whose faces the numbers lie; -1 for centres.
     """
 
-    def __init__(self, grid: Grid, axis: int, end: int, component: int, profile: Profile, mirror: float):
-        self.grid, self.axis, self.end, self.profile = grid, axis, end, profile
-        self.component, self.mirror = component, mirror
-        self._place = grid.place(component)
-        self._shape = [1 if a == axis else n + 2 for a, n in enumerate(grid.shape)]
-        self._plane = ti.ndarray(ti.f32, int(np.prod(self._shape)))
-        self._kernels = profile_kernels(grid.loops, axis)
-        self.fastest = 0.0
+    def __init__(self, grid: Grid, axis: int, end: int, place: int):
+        self.grid, self.axis, self.end, self.place = grid, axis, end, place
+        self.shape = [1 if a == axis else n + 2 for a, n in enumerate(grid.shape)]
+        self.inner = tuple(
+            slice(None) if a == axis else slice(1, n + 1 + (a == place)) for a, n in enumerate(grid.shape)
+        )
+        self.places = places_on_side(grid.shape, grid.size, axis, end, place)
+        self.kernels = profile_kernels(grid.loops, axis)
 
-    def set(self, time: float, pads: Sequence[tuple[float, float, str]]) -> None:
+    def numbers(self, side: Side, number: Callable[[Side], float | Profile], time: float, what: str) -> np.ndarray:
+        """What each patch of the side says, at the places on it."""
+        return on_side(side, number, self.places, self.axis, self.grid.dx, time, what)
+
+    def padded(self, values: np.ndarray) -> np.ndarray:
+        """Values at the places on it, with those of their ends beside them: as long as the layer of ghosts."""
+        plane = np.zeros(self.shape)
+        plane[self.inner] = values
+        for a, n in enumerate(self.grid.shape):
+            if a != self.axis:
+                lines = np.moveaxis(plane, a, 0)
+                lines[0], lines[n + 1] = lines[1], lines[n + (a == self.place)]
+        return plane
+
+    def array(self):
+        """Room for a number at each place."""
+        return ti.ndarray(ti.f32, int(np.prod(self.shape)))
+
+    def take(self, array, offset: int, layer: int, room) -> np.ndarray:
+        """What an array has in a layer of cells, 0 that of the lower ghosts, at the places of the side; read back."""
+        self.kernels.take_profile(array, self.grid.n, offset, layer, room)
+        return room.to_numpy().reshape(self.shape)[self.inner].astype(np.float64)
+
+    def add(self, array, mask, values, depth: int, scale: float) -> None:
+        """``scale`` times ``values``, to the cells ``depth`` from the side where ``mask`` is positive."""
+        self.kernels.add_profile(array, self.grid.n, mask, values, self.end, depth, scale)
+
+
+class LaidSide:
+    """What is laid onto one side, or into its ghosts, of one component.
+
+    Args:
+        plane: The side.
+        side: What stands on it.
+        rule: Of each patch.
+        onto: What it is laid onto.
+        what: How a message calls what is laid.
+    """
+
+    def __init__(self, plane: Plane, side: Side, rule: Callable[[Side], Rule], onto: int, what: str):
+        self.plane, self._side, self._rule, self._onto, self._what = plane, side, rule, onto, what
+        self.varies = any(_varies(rule(patch).given) for patch in side.patches)
+        follows = self._fixed(lambda patch: rule(patch).follows)
+        self._left, self._follows = array_of(self._fixed(lambda patch: float(rule(patch).left))), array_of(follows)
+        self._weight, self._given = 1.0 - follows, array_of(0.0 * follows)
+
+    def _fixed(self, number: Callable[[Side], float]) -> np.ndarray:
+        return self.plane.padded(self.plane.numbers(self._side, number, 0.0, self._what))
+
+    def set(self, time: float, pads: Sequence[tuple[Rule, float]]) -> None:
         """Compute it for a time, s.
 
         Args:
             time: The time.
-            pads: Of each side, flat, what beyond it becomes of what lies on this one: factor and value of the ghost, and
-                ``"wraps"``, ``"given"`` or ``""``, for faces on it that have the value, or are as computed.
+            pads: Of each side, flat, the rule for what lies beyond it and what is given there, as one number.
         """
-        x = places_on_side(self.grid.shape, self.grid.size, self.axis, self.end, self._place)
-        plane = np.zeros(self._shape)
-        own = tuple(
-            slice(None) if a == self.axis else slice(1, n + 1 + (a == self._place))
-            for a, n in enumerate(self.grid.shape)
-        )
-        plane[own] = self.profile.compute(time, *x)
-        for a, n in enumerate(self.grid.shape):
-            if a != self.axis:
-                self._pad(np.moveaxis(plane, a, 0), n, pads[2 * a], pads[2 * a + 1], a == self._place)
-        self.fastest = float(np.abs(plane[own]).max())
-        self._plane.from_numpy(np.ascontiguousarray(plane.reshape(-1), dtype=np.float32))
+        self.lay_values(self.plane.numbers(self._side, lambda patch: self._rule(patch).given, time, self._what), pads)
+
+    def lay_values(self, given: np.ndarray, pads: Sequence[tuple[Rule, float]]) -> None:
+        """Have these values at the places of the side; ``pads`` as in ``set``."""
+        padded = self.plane.padded(given)
+        for a, n in enumerate(self.plane.grid.shape):
+            if a != self.plane.axis:
+                self._pad(np.moveaxis(padded, a, 0), n, pads[2 * a], pads[2 * a + 1], a == self.plane.place)
+        self._given.from_numpy(np.float32(self._weight * padded).reshape(-1))
 
     @staticmethod
-    def _pad(lines: np.ndarray, n: int, lower, upper, on_faces: bool) -> None:
+    def _pad(lines: np.ndarray, n: int, lower: tuple[Rule, float], upper: tuple[Rule, float], on_faces: bool) -> None:
         """Ghosts of ``lines`` along their first axis, and the faces on its ends, as ``Walls.fill`` has them."""
-        if lower[2] == "wraps":
+        if lower[0].wraps:
             lines[0], lines[n + 1] = lines[n], lines[1]
         elif on_faces:
-            for place, (_, value, what) in ((1, lower), (n + 1, upper)):
-                if what == "given":
-                    lines[place] = value
+            for place, (rule, given) in ((1, lower), (n + 1, upper)):
+                if rule.follows == 0 and not rule.left:
+                    lines[place] = given
             lines[0] = 2 * lines[1] - lines[2]
         else:
-            lines[0] = lower[0] * lines[1] + lower[1]
-            lines[n + 1] = upper[0] * lines[n] + upper[1]
+            for ghost, inside, (rule, given) in ((0, 1, lower), (n + 1, n, upper)):
+                lines[ghost] = rule.follows * lines[inside] + (1 - rule.follows) * given
 
     def lay(self, array, offset: int) -> None:
         """Onto the side, in the component that begins at ``offset``."""
-        own = int(self._place == self.axis)
-        kernels, n = self._kernels, self.grid.n
-        kernels.lay_profile(array, n, offset, self._plane, self.end, own, self.mirror)
+        plane = self.plane
+        arrays = self._left, self._follows, self._given
+        plane.kernels.lay_profile(array, plane.grid.n, offset, *arrays, plane.end, self._onto)
+
+
+def _varies(given: float | Profile) -> bool:
+    return isinstance(given, Profile) and given.varies

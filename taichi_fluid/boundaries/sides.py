@@ -123,15 +123,34 @@ Boundary = Kinds(
 
 @dataclass(frozen=True)
 class Profile:
-    """A velocity component that differs from place to place on a side.
+    """A number that differs from place to place on a side.
 
     Args:
-        compute: Of the time, s, and the coordinates, m, arrays that fit each other: the velocity there, m/s.
+        compute: Of the time, s, and the coordinates, m, arrays that fit each other: the number there. Or an array of the
+            numbers, with one axis for each that the side has: as long as it has cells, and one longer along the faces
+            that a velocity component lies on.
         varies: Whether it changes with time; what does not is computed once.
     """
 
-    compute: Callable[..., Any]
+    compute: Callable[..., Any] | np.ndarray
     varies: bool = False
+
+    def at(self, time: float, x: Sequence[np.ndarray], axis: int, what: str) -> np.ndarray:
+        """The numbers at places ``x`` on a side across ``axis``, an array that has one axis for each of the box.
+
+        Raises:
+            ValueError: for an array of another shape, by the name ``what``.
+        """
+        wanted = np.broadcast_shapes(*(each.shape for each in x))
+        if callable(self.compute):
+            values, form = np.asarray(self.compute(time, *x), np.float64), wanted
+            if values.ndim in (0, len(wanted)) and all(n in (1, m) for n, m in zip(values.shape, wanted, strict=False)):
+                return np.broadcast_to(values, wanted)
+        else:
+            values, form = np.asarray(self.compute, np.float64), wanted[:axis] + wanted[axis + 1 :]
+        if values.shape != form:
+            raise ValueError(f"{what} is an array of shape {values.shape}; on this side it must be {form}")
+        return values.reshape(wanted)
 
 
 @dataclass(frozen=True)
@@ -145,38 +164,119 @@ class Side:
     Args:
         kind: Which of these.
         velocity: Of a moving wall or an inflow, m/s; a wall must not move along its own axis. Empty means 0.
-        profiles: Of an inflow, by component, what takes the place of one number; that is then its mean over the side.
+        profiles: Of an inflow, by component, what takes the place of one number; its mean is known once there is a grid.
         values: What is on the side, of quantities by name, one number or one for each component: of an inflow what the
-            fluid carries in, of a wall what it holds at its own place, such as the temperature of a heated one.
+            fluid carries in, of a wall what it holds at its own place, such as the temperature of a heated one. In place
+            of a number there may be a ``Profile``, an array or a function, as it has them.
         fluxes: Of a wall, what it gives the fluid each second through each m² (2D: m), in the quantity's unit times m/s;
-            below 0 it takes. What has neither value nor flux there is insulated.
+            below 0 it takes. What has neither value nor flux there is insulated. A number or a ``Profile``, as of values.
+        parts: Where it is otherwise, each in the place of what stands before it: rectangles of another kind.
     """
 
     kind: Kind
     velocity: tuple[float, ...] = ()
-    values: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
-    fluxes: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fluxes: Mapping[str, Any] = field(default_factory=dict)
     profiles: Mapping[int, Profile] = field(default_factory=dict)
+    parts: tuple["Part", ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "kind", Boundary(self.kind))
-        object.__setattr__(self, "velocity", tuple(map(float, self.velocity)))
+        profiles, velocity = dict(self.profiles), list(self.velocity)
+        for k, each in enumerate(velocity):
+            if _differs(each):
+                profiles[k], velocity[k] = _profile(each), 0.0
+        object.__setattr__(self, "velocity", tuple(map(float, velocity)))
+        object.__setattr__(self, "profiles", profiles)
+        object.__setattr__(self, "parts", tuple(self.parts))
+
+    @property
+    def patches(self) -> tuple["Side", ...]:
+        """What stands on it: itself, and each of its parts."""
+        return (self, *(part.side for part in self.parts))
+
+    @property
+    def passes(self) -> bool:
+        """Whether anything flows through any of it."""
+        return any(patch.kind.passes for patch in self.patches)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of it is open."""
+        return any(patch.kind.is_open for patch in self.patches)
+
+    @property
+    def varies(self) -> bool:
+        """Whether a velocity of any of it changes with time."""
+        return any(profile.varies for patch in self.patches for profile in patch.profiles.values())
 
     def holds(self, name: str | None) -> bool:
         """Whether this is a wall that holds a quantity at a value."""
         return self.kind.is_closed and name in self.values
 
-    def value(self, name: str, k: int, outside: float | Sequence[float] = 0.0) -> float:
+    def value(self, name: str, k: int, outside: Any = 0.0) -> float | Profile:
         """Component ``k`` of what is on the side of a quantity: its own, else what is ``outside``."""
         return _component(self.values.get(name, outside), k)
 
-    def flux(self, name: str | None, k: int) -> float:
+    def flux(self, name: str | None, k: int) -> float | Profile:
         """Component ``k`` of what it gives of a quantity; 0 where it says nothing."""
         return 0.0 if name is None else _component(self.fluxes.get(name, 0.0), k)
 
 
-def _component(values: float | Sequence[float], k: int) -> float:
-    return float(values[k] if isinstance(values, Sequence) else values)
+@dataclass(frozen=True)
+class Part:
+    """A rectangle of a side, in 2D a stretch of it, on which something else stands.
+
+    A cell of the side belongs to it if its centre lies in it; a velocity that stands between two cells, if its face does.
+
+    Args:
+        lower: Its lower corner, m: coordinates along the axes that the side has, in their order.
+        upper: Its upper corner, m.
+        side: What stands there; it has no parts.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    side: Side
+
+    def covers(self, x: Sequence[np.ndarray], axis: int, dx: float) -> np.ndarray:
+        """Which of some places on a side across ``axis`` lie in it, of cells with the edge ``dx``, m."""
+        inside: Any = True
+        along = [each for a, each in enumerate(x) if a != axis]
+        for low, high, each in zip(self.lower, self.upper, along, strict=True):
+            # As if all of it lay a millionth of a cell lower: rounding decides nothing.
+            inside = inside & (each >= low - 1e-6 * dx) & (each < high - 1e-6 * dx)
+        return np.broadcast_to(inside, np.broadcast_shapes(*(each.shape for each in x)))
+
+
+def on_side(
+    side: Side, number: Callable[[Side], Any], x: Sequence[np.ndarray], axis: int, dx: float, time: float = 0.0,
+    what: str = "a profile",
+) -> np.ndarray:  # fmt: skip
+    """What each patch of a side says, a ``number`` or a ``Profile``, at places on that side."""
+    made = None
+    for i, patch in enumerate(side.patches):
+        said = number(patch)
+        values = said.at(time, x, axis, what) if isinstance(said, Profile) else np.float64(said)
+        if made is None:
+            made = np.array(np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in x))))
+        else:
+            made = np.where(side.parts[i - 1].covers(x, axis, dx), values, made)
+    assert made is not None
+    return made
+
+
+def _differs(given: Any) -> bool:
+    return isinstance(given, Profile) or callable(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
+
+
+def _profile(given: Any) -> Profile:
+    return given if isinstance(given, Profile) else Profile(given, varies=callable(given))
+
+
+def _component(given: Any, k: int) -> float | Profile:
+    one = given[k] if isinstance(given, Sequence) else given
+    return _profile(one) if _differs(one) else float(one)
 
 
 Boundaries = Sequence[Sequence[Kind | Side | str]]
@@ -188,15 +288,17 @@ def as_side(side: Side | Kind | str) -> Side:
     return side if isinstance(side, Side) else Side(Boundary(side))
 
 
-def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
+def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0) -> None:
     """Refuse a set of sides that no flow can have; the message names them.
 
     Args:
         sides: ``sides[axis][side]``.
         shape: Cells along each axis.
+        dx: Edge of a cell, m.
 
     Raises:
-        ValueError: for a lone periodic side, a wall that moves out of its plane, or a box into which more flows than out.
+        ValueError: for a lone periodic side, a wall that moves out of its plane, a part that is none, or a box into which
+            more flows than out.
     """
     dim = len(shape)
     net, total = 0.0, 0.0
@@ -204,42 +306,78 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int]) -> None:
         if sum(side.kind.wraps for side in pair) == 1:
             raise ValueError(f"boundaries[{axis}] has one periodic side; an axis is periodic on both sides or on none")
         for end, side in enumerate(pair):
-            where, kind = f"boundaries[{axis}][{end}]", side.kind
-            if side.velocity and len(side.velocity) != dim:
-                raise ValueError(f"{where}.velocity has {len(side.velocity)} coordinates; the box has {dim} axes")
-            if not side.velocity and kind.has_velocity:
-                raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
-            if side.velocity and not kind.has_velocity:
-                raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
-            if side.values and not (kind.through == "given" or kind.is_closed):
-                raise ValueError(
-                    f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value"
+            where = f"boundaries[{axis}][{end}]"
+            _check_side(side, axis, dim, where)
+            x = places_on_side(shape, [n * dx for n in shape], axis, end, -1)
+            for i, part in enumerate(side.parts):
+                _check_part(side, part, [n * dx for a, n in enumerate(shape) if a != axis], f"{where}.parts[{i}]")
+                _check_side(part.side, axis, dim, f"{where}.parts[{i}]")
+                if not part.covers(x, axis, dx).any():
+                    raise ValueError(f"{where}.parts[{i}] has the centre of no cell in it; cells are {dx:g} m wide")
+            if any(patch.kind.through == "given" for patch in side.patches):
+                speed = on_side(
+                    side, lambda patch, axis=axis: velocity_of(patch, axis), x, axis, dx, 0.0, f"{where}.velocity"
                 )
-            if side.profiles and kind.through != "given":
-                raise ValueError(f"{where} is {kind.name}; only the velocity of an inflow differs from place to place")
-            if side.fluxes and not kind.is_closed:
-                raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
-            for name in side.values:
-                if name in side.fluxes:
-                    raise ValueError(f"{where} has a value and a flux of {name}; a wall has one of them")
-            speed = side.velocity[axis] if side.velocity else 0.0
-            if kind.is_closed and speed:
-                raise ValueError(f"{where}.velocity is {list(side.velocity)}; a wall moves in its own plane only")
-            if kind.through == "given":
-                area = math.prod(n for a, n in enumerate(shape) if a != axis)
-                net += area * (speed if end == 0 else -speed)
-                total += area * abs(speed)
-    if abs(net) > 1e-6 * total and not any(side.kind.is_open for pair in sides for side in pair):
+                net += float(speed.sum()) * (1 if end == 0 else -1)
+                total += float(np.abs(speed).sum())
+    if any(side.is_open for pair in sides for side in pair):
+        return
+    if any(side.varies for pair in sides for side in pair):
+        raise ValueError("an inflow changes with t, and no side is open: what flows in must have somewhere to go")
+    if abs(net) > 1e-6 * total:
         inflows = [
             f"boundaries[{axis}][{end}]"
             for axis, pair in enumerate(sides)
             for end, side in enumerate(pair)
-            if side.kind.through == "given"
+            if any(patch.kind.through == "given" for patch in side.patches)
         ]
         verb = "more flows in than out" if net > 0 else "more flows out than in"
         raise ValueError(
             f"{verb} through {' and '.join(inflows)}, and no side is open: make one open, or balance the inflows"
         )
+
+
+def velocity_of(side: Side, component: int) -> float | Profile:
+    """What a side has of a velocity component of its own; 0 if it has none."""
+    if component in side.profiles:
+        return side.profiles[component]
+    return side.velocity[component] if side.velocity else 0.0
+
+
+def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
+    """Refuse what no side of a kind can have."""
+    kind = side.kind
+    if side.velocity and len(side.velocity) != dim:
+        raise ValueError(f"{where}.velocity has {len(side.velocity)} coordinates; the box has {dim} axes")
+    if not side.velocity and kind.has_velocity:
+        raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
+    if side.velocity and not kind.has_velocity:
+        raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
+    if side.values and not (kind.through == "given" or kind.is_closed):
+        raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value")
+    if side.profiles and kind.through != "given":
+        raise ValueError(f"{where} is {kind.name}; only the velocity of an inflow differs from place to place")
+    if side.fluxes and not kind.is_closed:
+        raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
+    for name in side.values:
+        if name in side.fluxes:
+            raise ValueError(f"{where} has a value and a flux of {name}; a wall has one of them")
+    if kind.is_closed and side.velocity and side.velocity[axis]:
+        raise ValueError(f"{where}.velocity is {list(side.velocity)}; a wall moves in its own plane only")
+
+
+def _check_part(side: Side, part: Part, edges: Sequence[float], where: str) -> None:
+    """Refuse a part that is no rectangle of a side with these edges, m."""
+    if side.kind.wraps or part.side.kind.wraps:
+        raise ValueError(f"{where} belongs to a side, or is one, that is periodic; that is all of one kind")
+    if part.side.parts:
+        raise ValueError(f"{where} has parts of its own; only a side has")
+    for name in ("lower", "upper"):
+        corner = getattr(part, name)
+        if len(corner) != len(edges):
+            raise ValueError(f"{where}.{name} has {len(corner)} coordinates; the side has {len(edges)} axes")
+    if not all(low < high for low, high in zip(part.lower, part.upper, strict=True)):
+        raise ValueError(f"{where} reaches from {list(part.lower)} to {list(part.upper)} m; upper lies above lower")
 
 
 def places_on_side(

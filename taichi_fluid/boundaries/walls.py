@@ -3,150 +3,19 @@
 import functools
 from collections.abc import Mapping, Sequence
 
-from .._ti import argument, ti
+import numpy as np
+
 from ..grid import Grid
-from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
-from ..operators.ghosts import wrap_pair
+from ..kernels import float_vector, int_vector
 from .coefficients import BoundaryCoefficients
-from .profiles import LaidProfile
-from .sides import Boundaries, Side, as_side, check_sides
-
-SCALAR = -1
-"""In place of a component: a quantity at cell centres."""
-
-PRESSURE = -2
-"""In place of a component: the pressure at cell centres, which is 0 beyond an open side."""
-
-# What becomes of the faces on a side, as the kernel knows it: given, following the inside, left alone, or periodic.
-_GIVEN, _FOLLOWS, _LEFT, _WRAPS = range(4)
+from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
+from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
+from .sides import Boundaries, Profile, Side, as_side, check_sides, velocity_of
 
 
-@argument
-class Ghosts:
-    """What the ghosts of one quantity are along one axis, by side: ``factor · inside + value``, or as ``mode`` says."""
-
-    values: object
-    offset: object
-    component: object
-    factor: object
-    value: object
-    mode: object
-    axis: int
-
-
-@ti.func
-def _fill_ghost_pair(c, I, s, ghosts, n):
-    """Of a component along its own axis also the faces on the sides are set."""
-    a, axis = ti.static(ghosts.values, ghosts.axis)
-    lower = ghosts.offset + c
-    upper = lower + (n[axis] + 1) * s[axis]
-    if ghosts.mode[2 * axis] == _WRAPS:
-        wrap_pair(a, lower, s, n, axis)
-    elif ghosts.component == axis:
-        first = lower + s[axis]
-        if ghosts.mode[2 * axis] == _GIVEN:
-            a[first] = ghosts.value[2 * axis]
-        if ghosts.mode[2 * axis + 1] == _GIVEN:
-            a[upper] = ghosts.value[2 * axis + 1]
-        if ghosts.mode[2 * axis] == _FOLLOWS:
-            a[first] = a[first + s[axis]]
-        if ghosts.mode[2 * axis + 1] == _FOLLOWS:
-            a[upper] = a[upper - s[axis]]
-        # Beyond its side a face mirrors what is inside.
-        a[lower] = ti.f32(2.0) * a[first] - a[first + s[axis]]
-    else:
-        a[lower] = ghosts.factor[2 * axis] * a[lower + s[axis]] + ghosts.value[2 * axis]
-        a[upper] = ghosts.factor[2 * axis + 1] * a[upper - s[axis]] + ghosts.value[2 * axis + 1]
-
-
-@argument
-class Corners:
-    """Edges and corners where ``meeting`` walls meet, of which ``axis`` is the first axis; the others are further ones."""
-
-    values: object
-    offset: object
-    wrap: object
-    meeting: int
-    axis: int
-
-
-@ti.func
-def _write_mean_of_ghosts(c, I, s, corners, n):
-    """The mean of the neighbours one step towards each of the walls that meet."""
-    a, axis = ti.static(corners.values, corners.axis)
-    for upper in ti.static(range(2)):
-        J, cell = I, corners.offset + c
-        if ti.static(upper):
-            J[axis] = n[axis] + 1
-            cell += (n[axis] + 1) * s[axis]
-        count, first = 0, axis
-        beside = cell + (-s[axis] if ti.static(upper) else s[axis])
-        value, apart = a[beside], ti.f32(0.0)
-        for k in ti.static(range(n.n)):
-            if corners.wrap[k] == 0 and (J[k] == 0 or J[k] == n[k] + 1):
-                count += 1
-                first = ti.min(first, k)
-                apart += a[cell + (s[k] if J[k] == 0 else -s[k])] - value
-        if count == corners.meeting and first == axis and corners.wrap[axis] == 0:
-            # A mean of differences: of equal values it is that value, bit for bit.
-            a[cell] = value + apart * ti.f32(ti.static(1.0 / corners.meeting))
-
-
-@argument
-class Backflow:
-    """What enters through open sides along one axis, slowed; ``step`` is dt / dx."""
-
-    velocity: object
-    step: object
-    open: object
-    axis: int
-    collocated: bool
-
-
-@ti.func
-def _slow_inflow_at(c, I, s, backflow, n):
-    """Of a velocity at centres the first and the last one; on faces those on the sides."""
-    u, axis = ti.static(backflow.velocity, backflow.axis)
-    lower = axis * cells_of(s, n) + c + s[axis]
-    upper = lower + (n[axis] - ti.static(int(backflow.collocated))) * s[axis]
-    if backflow.open[2 * axis] == 1:
-        u[lower] = u[lower] / (ti.f32(1.0) + backflow.step * ti.max(u[lower], ti.f32(0.0)))
-    if backflow.open[2 * axis + 1] == 1:
-        u[upper] = u[upper] / (ti.f32(1.0) + backflow.step * ti.max(-u[upper], ti.f32(0.0)))
-
-
-@kernel_family
-def boundary_kernels(loops, collocated):
-    IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
-    Numbers, Modes = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
-
-    @ti.kernel
-    def fill_ghosts(
-        a: Array, n: IntVector, offset: ti.i32, component: ti.i32, factor: Numbers, value: Numbers, mode: Modes
-    ):
-        # Axis after axis over whole planes, ghosts of earlier axes included, so that edges and corners agree.
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _fill_ghost_pair, (Ghosts(a, offset, component, factor, value, mode, axis), n))
-
-    @ti.kernel
-    def fill_corners(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
-        """Edges from sides, then (in 3D) corners from edges."""
-        for meeting in ti.static(range(2, dim + 1)):
-            for axis in ti.static(range(dim + 1 - meeting)):
-                each_on_plane(n, axis, _write_mean_of_ghosts, (Corners(a, offset, wrap, meeting, axis), n))
-
-    @ti.kernel
-    def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _slow_inflow_at, (Backflow(velocity, step, open, axis, collocated), n))
-
-    return {
-        "fill_ghosts": fill_ghosts,
-        "fill_corners": fill_corners,
-        "slow_inflow": slow_inflow,
-        "Numbers": Numbers,
-        "Modes": Modes,
-    }
+def _named(i: int, what: str) -> str:
+    """How a message calls something of the side ``i``, flat."""
+    return f"boundaries[{i // 2}][{i % 2}].{what}"
 
 
 class Walls:
@@ -171,16 +40,15 @@ class Walls:
         self.grid, self._outside = grid, {} if outside is None else outside
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
-        check_sides(self.sides, grid.shape)
+        check_sides(self.sides, grid.shape, grid.dx)
+        if grid.collocated and any(side.parts for side in self._flat):
+            raise ValueError("a side has parts, which the collocated grid has not; they need the staggered one")
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
-        self._rules, self._boxes = {}, {}
+        self._rules, self._boxes, self._planes, self._added = {}, {}, {}, {}
+        self._laid: dict[tuple, list[LaidSide]] = {}
+        self._time, self._fastest = 0.0, self._find_fastest(0.0)
+        self._require_shapes()
         self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
-        self._profiles = [
-            LaidProfile(grid, i // 2, i % 2, k, profile, side.kind.mirror(k == i // 2, grid.dx))
-            for i, side in enumerate(self._flat)
-            for k, profile in side.profiles.items()
-        ]
-        self._compute_profiles(self._profiles, 0.0)
 
     @property
     def periodic(self) -> tuple[bool, ...]:
@@ -190,64 +58,122 @@ class Walls:
     @property
     def has_passage(self) -> bool:
         """Whether anything flows through a side."""
-        return any(side.kind.passes for side in self._flat)
+        return any(side.passes for side in self._flat)
 
     @property
     def has_open(self) -> bool:
         """Whether any side is open."""
-        return any(side.kind.is_open for side in self._flat)
+        return any(side.is_open for side in self._flat)
 
     @property
     def fastest(self) -> float:
         """Largest velocity component of a side, m/s."""
-        numbers = [abs(x) for side in self._flat for x in side.velocity]
-        return max([0.0, *numbers, *(profile.fastest for profile in self._profiles)])
+        return self._fastest
+
+    def _find_fastest(self, time: float) -> float:
+        found = [0.0]
+        for i, side in enumerate(self._flat):
+            if any(patch.velocity for patch in side.patches):
+                for k in range(self.grid.dim):
+                    plane = self._plane(i, k)
+                    speed = plane.numbers(side, lambda patch, k=k: velocity_of(patch, k), time, _named(i, "velocity"))
+                    found.append(float(np.abs(speed).max()))
+        return max(found)
+
+    def _require_shapes(self) -> None:
+        """Refuse what has another shape than its side, before it is asked for."""
+        for i, side in enumerate(self._flat):
+            plane = self._plane(i, SCALAR)
+            for patch in side.patches:
+                for suffix, said, one in (("", patch.values, patch.value), ("_flux", patch.fluxes, patch.flux)):
+                    for name, given in said.items():
+                        for k in range(len(given) if isinstance(given, Sequence) else 1):
+                            if isinstance(profile := one(name, k), Profile):
+                                profile.at(0.0, plane.places, plane.axis, _named(i, name + suffix))
 
     def at(self, time: float) -> None:
-        """Let what flows in be that of a time, s; the next ``fill`` brings it to the velocity."""
-        self._compute_profiles([laid for laid in self._profiles if laid.profile.varies], time)
+        """Let what stands on the sides be that of a time, s; the next ``fill`` brings it in."""
+        self._time = time
+        if any(side.varies for side in self._flat):
+            self._fastest = self._find_fastest(time)
+        for key, laid in self._laid.items():
+            for each in [each for each in laid if each.varies]:
+                each.set(time, self._pads(key))
 
-    def _compute_profiles(self, profiles: Sequence[LaidProfile], time: float) -> None:
-        names = {_WRAPS: "wraps", _GIVEN: "given"}
-        for laid in profiles:
-            rules = [self._side_rule(i, side, laid.component, None, 0, False) for i, side in enumerate(self._flat)]
-            laid.set(time, [(factor, value, names.get(mode, "")) for factor, value, mode in rules])
+    def _plane(self, i: int, component: int) -> Plane:
+        """A side as a component sees it."""
+        place = self.grid.place(component) if component >= 0 else -1
+        if (i, place) not in self._planes:
+            self._planes[i, place] = Plane(self.grid, i // 2, i % 2, place)
+        return self._planes[i, place]
 
-    def _velocity(self, side: Side, component: int) -> float:
-        return side.velocity[component] if side.velocity else 0.0
+    def _pads(self, key: tuple) -> list[tuple[Rule, float]]:
+        """Of each side its rule for a component, and what it gives as one number: the mean, where that differs."""
+        rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
+        return [(rule, self._mean(i, rule.given, key[0])) for i, rule in enumerate(rules)]
+
+    def _mean(self, i: int, given: float | Profile, component: int) -> float:
+        if not isinstance(given, Profile):
+            return given
+        plane = self._plane(i, component)
+        return float(given.at(self._time, plane.places, plane.axis, _named(i, "profile")).mean())
 
     def _rule(self, component: int, name: str | None, k: int, keep: bool):
         """Factor, value and mode of every side for one quantity."""
         key = (component, name, k, keep)
         if key not in self._rules:
-            rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
-            factor, value, mode = zip(*rules, strict=True)
+            modes, numbers = [], []
+            for i, side in enumerate(self._flat):
+                rule = self._side_rule(i, side, *key)
+                given = 0.0 if isinstance(rule.given, Profile) else rule.given
+                follows = FOLLOWS if rule.follows else GIVEN
+                # What is left on a part must not be set by the rest of its side.
+                left = any(self._side_rule(i, patch, *key).left for patch in side.patches)
+                modes.append(WRAPS if rule.wraps else LEFT if left else follows)
+                numbers.append((rule.follows, (1.0 - rule.follows) * given))
+            factor, value = zip(*numbers, strict=True)
             kernels = self._kernels
-            self._rules[key] = kernels.Numbers(*factor), kernels.Numbers(*value), kernels.Modes(*mode)
+            self._rules[key] = kernels.Numbers(*factor), kernels.Numbers(*value), kernels.Modes(*modes)
         return self._rules[key]
 
-    def _side_rule(self, i: int, side: Side, component: int, name: str | None, k: int, keep: bool):
+    def _laid_on(self, *key) -> list[LaidSide]:
+        """What is laid onto the sides that are not the same all over to a quantity."""
+        if key not in self._laid:
+            self._laid[key], component = [], key[0]
+            for i, side in enumerate(self._flat):
+                rules = [self._side_rule(i, patch, *key) for patch in side.patches]
+                if rules[0].differs or any(rule != rules[0] for rule in rules):
+                    on_faces = component == i // 2 and not self.grid.collocated
+                    what = _named(i, key[1] or "velocity")
+                    laid = LaidSide(
+                        self._plane(i, component),
+                        side,
+                        lambda patch, i=i: self._side_rule(i, patch, *key),
+                        FACES_AND_GHOSTS if on_faces else GHOSTS,
+                        what,
+                    )
+                    laid.set(self._time, self._pads(key))
+                    self._laid[key].append(laid)
+        return self._laid[key]
+
+    def _side_rule(self, i: int, side: Side, component: int, name: str | None, k: int, keep: bool) -> Rule:
         kind, axis = side.kind, i // 2
         if kind.wraps:
-            return 1.0, 0.0, _WRAPS
+            return Rule(1.0, wraps=True)
         if component == PRESSURE:
-            return 1.0 - kind.pressure, 0.0, _GIVEN
+            return Rule(1.0 - kind.pressure)
         if component == SCALAR:
             if name and side.holds(name):  # the wall is half a cell away from the first value and from its ghost
-                return -1.0, 2.0 * side.value(name, k), _GIVEN
-            return (
-                (0.0, self._entering(side, name, k), _GIVEN)
-                if name and kind.passes and not keep
-                else (1.0, 0.0, _GIVEN)
-            )
+                return Rule(-1.0, side.value(name, k))
+            return Rule(0.0, self._entering(side, name, k)) if name and kind.passes and not keep else Rule(1.0)
         if component == axis and not self.grid.collocated:
-            mode = (_LEFT if keep else _FOLLOWS) if kind.is_open else _GIVEN
-            return 0.0, self._velocity(side, component), mode
+            if kind.is_open:
+                return Rule(0.0, left=True) if keep else Rule(1.0)
+            return Rule(0.0, velocity_of(side, component))
         # The side, or what flows in, is half a cell away from the first value and from its ghost.
-        mirror = kind.mirror(component == axis, self.grid.dx)
-        return mirror, (1.0 - mirror) * self._velocity(side, component), _GIVEN
+        return Rule(kind.mirror(component == axis, self.grid.dx), velocity_of(side, component))
 
-    def _entering(self, side: Side, name: str, k: int) -> float:
+    def _entering(self, side: Side, name: str, k: int) -> float | Profile:
         """Component ``k`` of what a quantity has that comes in through a side."""
         return side.value(name, k, self._outside.get(name, 0.0))
 
@@ -272,13 +198,12 @@ class Walls:
             ValueError: for an array that is not of the grid, or no component that begins at ``offset``.
         """
         self.grid.require(None, offset, array=array)
-        rule = self._rule(component, name, offset // self.grid.cells if name else 0, keep)
         grid = self.grid
+        key = (component, name, offset // grid.cells if name else 0, keep)
         on_faces = component >= 0 and not grid.collocated
-        self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *rule)
-        for profile in self._profiles:
-            if profile.component == component:
-                profile.lay(array, offset)
+        self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *self._rule(*key))
+        for laid in self._laid_on(*key):
+            laid.lay(array, offset)
         if component >= 0 and grid.collocated:
             self._kernels.fill_corners(array, grid.n, offset, self.wrap)
 
@@ -294,6 +219,8 @@ class Walls:
         self.grid.require(None, array=array)
         rule = self._rule(SCALAR, name, k, True)
         self._kernels.fill_ghosts(array, self.grid.n, 0, SCALAR, *rule)
+        for laid in self._laid_on(SCALAR, name, k, True):
+            laid.lay(array, 0)
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""
@@ -311,18 +238,23 @@ class Walls:
         """
         self.grid.require(self.grid.dim, velocity=velocity)
         if self.has_open:
-            flags = self._kernels.Modes(*(int(side.kind.is_open) for side in self._flat))
+            flags = self._kernels.Modes(*(int(side.is_open) for side in self._flat))
             self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
+            # Where only a part is open, the rest has what it had.
+            for axis, pair in enumerate(self.sides):
+                if any(side.is_open and side.parts for side in pair):
+                    self.fill(velocity, axis, axis * self.grid.cells, keep=True)
 
     def path_limits(self, component: int):
         """Lowest and highest point that a path may come from, in the index space of what is carried.
 
         A path reaches half a cell beyond an inflow or an open side, where the ghosts say what enters. Faces on a side
-        have nothing beyond it, and of a velocity at an inflow the side itself is where it is given.
+        have nothing beyond it, and of a velocity at an inflow the side itself is where it is given. A side of several
+        parts is what the most open of them is.
         """
         if component == SCALAR:
-            return self._limits(component, tuple(side.kind.passes for side in self._flat))
-        return self._limits(component, tuple(side.kind.is_open for side in self._flat))
+            return self._limits(component, tuple(side.passes for side in self._flat))
+        return self._limits(component, tuple(side.is_open for side in self._flat))
 
     def box_limits(self, component: int):
         """Lowest and highest point of the box itself, in the index space of what is carried."""
@@ -347,7 +279,7 @@ class Walls:
         """Axes through whose upper side something flows, each with the integer positions of its faces, from and to."""
         found, vector = [], int_vector(self.grid.dim)
         for axis in range(self.grid.dim):
-            if self.sides[axis][1].kind.passes:
+            if self.sides[axis][1].passes:
                 lower, upper = [1] * self.grid.dim, [n + 1 for n in self.grid.shape]
                 lower[axis], upper[axis] = upper[axis], upper[axis] + 1
                 found.append((axis, vector(*lower), vector(*upper)))
@@ -356,7 +288,7 @@ class Walls:
     @functools.cached_property
     def closed(self):
         """Per axis, 1 if nothing flows through its upper side."""
-        return int_vector(self.grid.dim)(*[int(pair[1].kind.is_closed) for pair in self.sides])
+        return int_vector(self.grid.dim)(*[int(not (pair[1].passes or pair[1].kind.wraps)) for pair in self.sides])
 
     @functools.cached_property
     def periods(self):
@@ -365,38 +297,121 @@ class Walls:
         return float_vector(self.grid.dim)(*periods)
 
     def pressure_sides(self) -> BoundaryCoefficients:
-        """Open sides hold the pressure 0 beyond them; across all others it does not change."""
-        return BoundaryCoefficients(box=tuple(side.kind.pressure for side in self._flat), periodic=self.periodic)
+        """Open sides hold the pressure 0 beyond them; across all others it does not change. See ``close_parts``."""
+        box = tuple(max(patch.kind.pressure for patch in side.patches) for side in self._flat)
+        return BoundaryCoefficients(box=box, periodic=self.periodic)
+
+    @functools.cached_property
+    def _half_open(self) -> list[tuple[int, LaidSide]]:
+        """Sides of which a part is open and a part is not, each with its axis and with what closes the latter."""
+        found = []
+        for i, side in enumerate(self._flat):
+            if len({patch.kind.pressure for patch in side.patches}) > 1:
+                closed = LaidSide(
+                    self._plane(i, SCALAR), side, lambda patch: Rule(0.0, left=patch.kind.pressure > 0), FACES, ""
+                )
+                found.append((i // 2, closed))
+        return found
+
+    @property
+    def open_in_part(self) -> bool:
+        """Whether only a part of a side is open, so that the matrix of the pressure needs faces."""
+        return bool(self._half_open)
+
+    def close_parts(self, open) -> None:
+        """Close those of the faces ``open`` on which a side is not open that is so elsewhere."""
+        self.grid.require(self.grid.dim, open=open)
+        for axis, closed in self._half_open:
+            closed.lay(open, axis * self.grid.cells)
 
     def held_range(self, name: str | None, k: int) -> tuple[float, float] | None:
         """Least and largest value of component ``k`` of a quantity on the sides, if a wall holds one; else None."""
-        if not any(side.holds(name) for side in self._flat):
+        patches = [(i, patch) for i, side in enumerate(self._flat) for patch in side.patches]
+        if not any(patch.holds(name) for _, patch in patches):
             return None
         assert name is not None
-        values = [side.value(name, k) for side in self._flat if side.holds(name)]
-        values += [self._entering(side, name, k) for side in self._flat if side.kind.passes]
-        return min(values), max(values)
+        given = [(i, patch.value(name, k)) for i, patch in patches if patch.holds(name)]
+        given += [(i, self._entering(patch, name, k)) for i, patch in patches if patch.kind.passes]
+        ends = [end for i, value in given for end in self._ends(i, value)]
+        return min(ends), max(ends)
+
+    def _ends(self, i: int, value: float | Profile) -> tuple[float, float]:
+        if not isinstance(value, Profile):
+            return value, value
+        plane = self._plane(i, SCALAR)
+        values = value.at(self._time, plane.places, plane.axis, _named(i, "profile"))
+        return float(values.min()), float(values.max())
 
     def fluxes(self, name: str | None, k: int):
-        """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any."""
-        given = [side.flux(name, k) for side in self._flat]
+        """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any.
+
+        Where that is not the same all over it, 0: ``add_fluxes`` has it.
+        """
+        given = [0.0 if self._uneven_flux(side, name, k) else side.flux(name, k) for side in self._flat]
         return self._kernels.Numbers(*given) if any(given) else None
+
+    def gives(self, name: str | None, k: int) -> bool:
+        """Whether any side gives anything of component ``k`` of a quantity."""
+        fluxes = (patch.flux(name, k) for side in self._flat for patch in side.patches)
+        return any(isinstance(flux, Profile) or flux for flux in fluxes)
+
+    def _uneven_flux(self, side: Side, name: str | None, k: int) -> bool:
+        fluxes = [patch.flux(name, k) for patch in side.patches]
+        return isinstance(fluxes[0], Profile) or any(flux != fluxes[0] for flux in fluxes)
+
+    def add_fluxes(self, rhs, mask, name: str, k: int, scale: float) -> None:
+        """``scale`` times the fluxes that differ from place to place, to the cells beside them where ``mask`` is positive."""
+        for i, side in enumerate(self._flat):
+            if self._uneven_flux(side, name, k):
+                self._add(rhs, mask, i, SCALAR, lambda patch: patch.flux(name, k), 1, scale, f"{name}_flux")
+
+    def _add(self, out, mask, i: int, component: int, number, depth: int, scale: float, what: str) -> None:
+        """What the patches of a side say, to the cells ``depth`` from it."""
+        plane = self._plane(i, component)
+        key = (i, component, what)
+        values = plane.numbers(self._flat[i], number, self._time, _named(i, what))
+        room = self._added.setdefault(key, plane.array())
+        padded = np.zeros(plane.shape, np.float32)
+        padded[plane.inner] = values
+        room.from_numpy(padded.reshape(-1))
+        plane.add(out, mask, room, depth, scale)
 
     def diffusion_sides(self, component: int, shift: float, name: str | None = None) -> BoundaryCoefficients:
         """Sides as implicit diffusion of a change of a scalar or of a velocity component sees them.
+
+        Sides of which parts are not alike have 0: ``add_held`` has the rest.
 
         Args:
             component: Velocity component, or ``SCALAR``.
             shift: dx² / (diffusivity · dt).
             name: Of a scalar whose ghosts hold what enters and what walls hold; see ``fill``.
         """
-        dx, on_side = self.grid.dx, not self.grid.collocated
-        if component == SCALAR:
-            box = [2.0 if side.holds(name) else float(bool(name) and side.kind.passes) for side in self._flat]
-        else:
-            box = [side.kind.diffusion(component == i // 2, dx, on_side) for i, side in enumerate(self._flat)]
+        box = []
+        for i, side in enumerate(self._flat):
+            found = {self._held(i, patch, component, name) for patch in side.patches}
+            box.append(found.pop() if len(found) == 1 else 0.0)
         inside = (0.0 if component == SCALAR else 1.0,) * self.grid.dim
         return BoundaryCoefficients(box=tuple(box), inside=inside, periodic=self.periodic, shift=shift)
+
+    def _held(self, i: int, patch: Side, component: int, name: str | None) -> float:
+        if component == SCALAR:
+            return 2.0 if patch.holds(name) else float(bool(name) and patch.kind.passes)
+        return patch.kind.diffusion(component == i // 2, self.grid.dx, not self.grid.collocated)
+
+    def held_in_part(self, component: int, name: str | None) -> list[int]:
+        """Sides, flat, the parts of which are not alike to the diffusion of a component."""
+        found = []
+        for i, side in enumerate(self._flat):
+            if side.parts and len({self._held(i, patch, component, name) for patch in side.patches}) > 1:
+                found.append(i)
+        return found
+
+    def add_held(self, held, mask, component: int, name: str | None) -> None:
+        """Add what such sides hold to the diagonals of the cells beside them where ``mask`` is positive."""
+        for i in self.held_in_part(component, name):
+            depth = self.first_unknown(component)[i // 2] if i % 2 == 0 else 1
+            number = lambda patch, i=i: self._held(i, patch, component, name)  # noqa: E731
+            self._add(held, mask, i, component, number, depth, 1.0, f"held {name}")
 
     def first_unknown(self, component: int) -> tuple[int, ...]:
         """Integer position of the first value that is not given by a side."""

@@ -216,7 +216,7 @@ class Diffusion:
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
         require_not_negative("dt", dt, "seconds")
-        if not diffusivity and self._fluxes(component, offset, name) is not None:
+        if not diffusivity and component == SCALAR and self.walls.gives(name, offset // self.grid.cells):
             raise ValueError(f"diffusivity is 0 and a wall has a flux of {name}, which diffusion brings in")
         if diffusivity * dt == 0:
             return None
@@ -240,8 +240,13 @@ class Diffusion:
         grid = self.grid
         solver, first = self._solver(shift), self.walls.first_unknown(component)
         sides = self.walls.diffusion_sides(component, shift, name)
+        uneven = bool(self.walls.held_in_part(component, name))
         if self.solids is None:
-            solver.setup(first, sides)
+            if uneven:
+                solver.mark(first, sides)
+                self._change.fill(0.0)
+                self.walls.add_held(self._change, solver.system.unknown, component, name)
+            solver.setup(first, sides, held=self._change if uneven else None)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
             solids = self.solids
@@ -251,11 +256,16 @@ class Diffusion:
             beside_solids_kernels(grid.loops).compute_beside_solids(
                 a, offset, component, system.unknown, where, system.wrap, self._change, self._rhs, *solids.arguments()
             )
+            if uneven:
+                self.walls.add_held(self._change, system.unknown, component, name)
             solver.setup(first, sides, mask, begin, held=self._change)
         fluxes = self._fluxes(component, offset, name)
         if fluxes is not None:
             scale = grid.dx / diffusivity
             flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
+        if component == SCALAR and name is not None:
+            scale = grid.dx / diffusivity
+            self.walls.add_fluxes(self._rhs, solver.inv_diag, name, offset // grid.cells, scale)
         return solver
 
     def _fluxes(self, component: int, offset: int, name: str | None):

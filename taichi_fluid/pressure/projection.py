@@ -156,10 +156,12 @@ class Projection:
     ):
         self.grid, self.walls, self.solids = grid, walls, solids
         sides = walls.pressure_sides()
-        self.solver, self.hindrance = pressure_solver(grid, method, sides, solids is not None, scratch)
+        cut = solids is not None or walls.open_in_part
+        self.solver, self.hindrance = pressure_solver(grid, method, sides, cut, scratch)
+        self._open = grid.array(grid.dim) if walls.open_in_part else None
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
-        self._gradient = gradient_kernels(grid.loops, solids is not None)
+        self._gradient = gradient_kernels(grid.loops, cut)
         self._held = int_vector(2 * grid.dim)(*(int(held) for held in sides.box))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)
@@ -168,7 +170,14 @@ class Projection:
     def update(self) -> None:
         """Set the solver up for where the solids are now."""
         sides = self.walls.pressure_sides()
-        if self.solids is None:
+        if self._open is not None:
+            if self.solids is None:
+                self._open.fill(1.0)
+            else:
+                self._open.copy_from(self.solids.open)
+            self.walls.close_parts(self._open)
+            self.solver.setup_open(self._open, sides)
+        elif self.solids is None:
             self.solver.setup(self.walls.first_unknown(SCALAR), sides)
         else:
             self.solver.setup_open(self.solids.open, sides)

@@ -109,8 +109,8 @@ class EllipticSolver:
         Args:
             first: Lowest integer position of an unknown.
             sides: What stands around them.
-            mask: An array over the grid, positive where to solve; left out, everywhere from ``first``. Given one, the
-                set-up is always done afresh.
+            mask: An array over the grid, positive where to solve; left out, everywhere from ``first``. Given one, or
+                ``held``, the set-up is always done afresh.
             offset: Where the mask begins in its array.
             held: What places that are not solved for add to the diagonal of each cell beside them, where that is not
                 the same everywhere; left out, ``sides.inside``.
@@ -119,14 +119,14 @@ class EllipticSolver:
             ValueError: for sides of another number of axes, and arrays that are not of the grid.
         """
         self.grid.require(**given(held=held))
-        if mask is None and (first, sides) == self._problem:
+        if mask is None and held is None and (first, sides) == self._problem:
             return
         self.mark(first, sides, mask, offset)
         self.system.set_diagonal(sides, first, sides.shift, held)
         self._finish_setup(
             sides, definite=sides.shift != 0 or any(sides.box), look=mask is not None and sides.shift == 0
         )
-        self._problem = (first, sides) if mask is None else None
+        self._problem = (first, sides) if mask is None and held is None else None
 
     def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0) -> None:
         """Only mark what is solved for, in ``system.unknown``; ``setup`` does this too."""

@@ -353,7 +353,7 @@ class Tracers:
         self._obstacle = (ti.ndarray(ti.f32, 1) if distance is None else distance, grid.n, grid.dx)
         self._light = None
         vector = int_vector(grid.dim)
-        exits = (vector(*(int(pair[side].kind.passes) for pair in walls.sides)) for side in (0, 1))
+        exits = (vector(*(int(pair[side].passes) for pair in walls.sides)) for side in (0, 1))
         self._sides = (walls.wrap, *exits)
         self._kernels = tracer_kernels(loop_shape(grid.dim), distance is not None, grid.placement)
         self.restart()

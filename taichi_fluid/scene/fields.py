@@ -5,15 +5,15 @@ stands in ``rules``.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
-from ..boundaries.sides import Boundary, Profile, Side, check_sides, places_on_side
+from ..boundaries.sides import Boundary, Part, Profile, Side, check_sides, places_on_side
 from ..carried import CARRIED, MEASURED
 from ..limits import is_number
 from .beginnings import AXES, read_expression
@@ -88,29 +88,108 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
 
 
-class SideOfBox(Config):
-    """A side of the box that says more than its kind; ``rows`` adds each quantity's value there, and its flux."""
+class _OnSide(Config):
+    """What stands on a side of the box, or on a part of one; ``rows`` adds each quantity's value there, and its flux."""
 
     kind: SideKind = Field(description="kind of the side")
     velocity: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = Field(
         None, description="of a moving wall or an inflow, m/s; of an inflow also expressions in x, y, z and t"
     )
 
-    def side(self, where: Callable[[int], tuple], dim: int) -> Side:
-        """The side as the solver has it; ``where`` gives its places for each component, see ``places_on_side``."""
+    def _side(self, places: "_Places", parts: Sequence[Part] = ()) -> Side:
         kind = Boundary(self.kind)
         values = {name: getattr(self, name, None) for name in CARRIED}
         fluxes = {name: getattr(self, flux_field(name), None) for name in CARRIED}
         # What flows in from elsewhere has what is outside; a wall holds that only if it says so.
         unsaid = {name: None if kind.is_closed else row.outside_value for name, row in CARRIED.items()}
-        values = {name: value for name, value in values.items() if value not in (None, unsaid[name])}
-        fluxes = {name: flux for name, flux in fluxes.items() if flux is not None}
+        values = {
+            name: _profiles(name, value, CARRIED[name].limit, places)
+            for name, value in values.items()
+            if value not in (None, unsaid[name])
+        }
+        fluxes = {
+            name: _profiles(flux_field(name), flux, CARRIED[name].limit, places)
+            for name, flux in fluxes.items()
+            if flux is not None
+        }
         velocity, profiles = list(self.velocity or ()), {}
         for k, each in enumerate(velocity):
             if isinstance(each, str):
-                velocity[k], varies = inflow_mean(each, k, dim, where(k))
-                profiles[k] = Profile(functools.partial(_computed, read_expression(each, dim)), varies)
-        return Side(kind, tuple(velocity), values, fluxes, profiles)
+                mean, varies = checked_mean(each, f"velocity: component {k},", _FASTEST, places.of(k))
+                velocity[k] = mean
+                profiles[k] = Profile(functools.partial(_computed, read_expression(each, places.dim)), varies)
+        return Side(kind, tuple(velocity), values, fluxes, profiles, tuple(parts))
+
+
+class PartOfSide(_OnSide):
+    """A rectangle of a side, in 2D a stretch of it, on which something else stands."""
+
+    lower: Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=1, max_length=2)] = Field(
+        description="its lower corner, m: coordinates along the axes that the side has, in their order"
+    )
+    upper: Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=1, max_length=2)] = Field(
+        description="its upper corner, m"
+    )
+
+    def part(self, places: "_Places") -> Part:
+        """The part as the solver has it."""
+        if len(self.lower) != places.dim - 1 or len(self.upper) != places.dim - 1:
+            raise ValueError(
+                f"lower is {list(self.lower)} and upper is {list(self.upper)}; the side has {places.dim - 1} axes"
+            )
+        return Part(self.lower, self.upper, self._side(places._replace(corners=(self.lower, self.upper))))
+
+
+class SideOfBox(_OnSide):
+    """A side of the box that says more than its kind."""
+
+    parts: Annotated[tuple[PartOfSide, ...], Field(strict=False)] = Field(
+        (), description="where it is otherwise, each in the place of what stands before it"
+    )
+
+    def side(self, places: "_Places") -> Side:
+        """The side as the solver has it.
+
+        Raises:
+            ValueError: that begins with the key of what cannot be.
+        """
+        parts = []
+        for i, part in enumerate(self.parts):
+            try:
+                parts.append(part.part(places))
+            except ValueError as error:
+                raise ValueError(f"parts[{i}].{error}") from None
+        return self._side(places, parts)
+
+
+class _Places(NamedTuple):
+    """Where a side, or the part of it between two ``corners``, lies in the box."""
+
+    shape: tuple[int, ...]
+    size: tuple[float, ...]
+    axis: int
+    end: int
+    staggered: bool
+    corners: tuple = ()
+
+    @property
+    def dim(self) -> int:
+        return len(self.size)
+
+    def of(self, component: int) -> tuple:
+        """What ``checked_mean`` needs to know for a velocity component, or for -1."""
+        face = component if self.staggered else -1
+        return (self.shape, self.size, self.axis, self.end, face), self.corners
+
+
+def _profiles(name: str, value: Any, most: float, places: _Places) -> Any:
+    """What a side says of a quantity, with a ``Profile`` for each expression."""
+    if isinstance(value, tuple):
+        return tuple(_profiles(f"{name}.{k}", each, most, places) for k, each in enumerate(value))
+    if not isinstance(value, str):
+        return value
+    _, varies = checked_mean(value, f"{name},", most, places.of(-1))
+    return Profile(functools.partial(_computed, read_expression(value, places.dim)), varies)
 
 
 def _computed(expression: Expression, time: float, *x: np.ndarray) -> np.ndarray:
@@ -118,23 +197,31 @@ def _computed(expression: Expression, time: float, *x: np.ndarray) -> np.ndarray
 
 
 @functools.lru_cache(maxsize=64)  # a scene asks for its sides again and again
-def inflow_mean(text: str, k: int, dim: int, where: tuple) -> tuple[float, bool]:
-    """Mean at time 0 of a component of an inflow's velocity that is an expression, m/s; and whether time changes it.
+def checked_mean(text: str, what: str, most: float, where: tuple) -> tuple[float, bool]:
+    """Mean at time 0 of an expression on a side, and whether time changes it.
 
     Args:
         text: The expression.
-        k: The component.
-        dim: Axes of the box.
-        where: Shape, size, axis, end and faces of ``places_on_side``.
+        what: How a message begins.
+        most: Size of the largest number that it may be.
+        where: Arguments of ``places_on_side``; and corners of the part that is meant, or nothing for all of it.
 
     Raises:
-        ValueError: if it cannot be read, or is not finite somewhere.
+        ValueError: if it cannot be read, or is not finite or too large somewhere.
     """
-    expression, x = read_expression(text, dim), places_on_side(*where)
+    place, corners = where
+    x, dim = places_on_side(*place), len(place[0])
+    try:
+        expression = read_expression(text, dim)
+    except ValueError as error:
+        raise ValueError(f"{what.partition(':')[0].rstrip(',')}: {error}") from None
     values = np.broadcast_to(_computed(expression, 0.0, *x), np.broadcast_shapes(*(each.shape for each in x)))
-    if not (np.abs(values) <= _FASTEST).all():
-        raise ValueError(f"component {k}, {text!r}, is not a number of at most {_FASTEST:g} m/s everywhere at time 0")
-    return float(values.mean()), "t" in expression.uses
+    if corners:
+        values = values[Part(*corners, Side(Boundary.NO_SLIP)).covers(x, place[2], place[1][0] / place[0][0])]
+    if not (np.abs(values) <= most).all():
+        unit = " m/s" if what.startswith("velocity") else ""
+        raise ValueError(f"{what} {text!r}, is not a number of at most {most:g}{unit} everywhere at time 0")
+    return float(values.mean()) if values.size else 0.0, "t" in expression.uses
 
 
 _FASTEST = 1e6
@@ -185,25 +272,24 @@ class Domain(Config):
     def _side(self, side: AnySide, axis: int, end: int) -> Side:
         if isinstance(side, str):
             return Side(Boundary(side))
-        faces, size = self.grid == "staggered", tuple(n * self.dx for n in self.shape)
+        size = tuple(n * self.dx for n in self.shape)
         try:
-            return side.side(lambda k: (self.shape, size, axis, end, k if faces else -1), len(self.size))
+            return side.side(_Places(self.shape, size, axis, end, self.grid == "staggered"))
         except ValueError as error:
-            raise ValueError(f"boundaries[{axis}][{end}].velocity: {error}") from None
+            raise ValueError(f"boundaries[{axis}][{end}].{error}") from None
 
     @property
     def has_open(self) -> bool:
         """Whether any side is open."""
-        return any(side.kind.is_open for pair in self.sides for side in pair)
+        return any(side.is_open for pair in self.sides for side in pair)
 
     @model_validator(mode="after")
     def _check(self):
         if len(self.sides) != len(self.size):
             raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
-        check_sides(self.sides, self.shape)
-        changing = any(each.varies for pair in self.sides for side in pair for each in side.profiles.values())
-        if changing and not self.has_open:
-            raise ValueError("an inflow changes with t, and no side is open: what flows in must have somewhere to go")
+        check_sides(self.sides, self.shape, self.dx)
+        if self.grid == "collocated" and any(side.parts for pair in self.sides for side in pair):
+            raise ValueError("grid is 'collocated', whose sides have no parts: they need the 'staggered' grid")
         return self
 
 

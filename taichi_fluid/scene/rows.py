@@ -7,22 +7,27 @@ from pydantic.fields import FieldInfo
 
 from ..carried import CARRIED, RATES, Carried
 from .bodies import SOURCES
-from .fields import Config, Domain, Fluid, Given, Initial, SideOfBox, flux_field, number
+from .fields import Config, Domain, Fluid, Given, Initial, PartOfSide, SideOfBox, flux_field, number
 from .rules import Scene
 
-_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), SideOfBox, Fluid, Initial)}
+_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), PartOfSide, SideOfBox, Fluid, Initial)}
 """The fields that stand in each class."""
 
 
+SIDES = PartOfSide, SideOfBox
+
+
 def _amount(row: Carried, default: float | tuple[float, ...] | None, unit: str, meaning: str) -> FieldInfo:
-    """A number for each component of a quantity; with the default None it may be left out."""
+    """A number for each component of a quantity; with the default None it may be left out, or be an expression."""
     limits: dict[str, float] = {"ge": -row.limit, "le": row.limit}
     extra = {"slider": row.slider, "start": row.outside_value}
-    if row.components == 1:
-        kind, made = float, number(default, unit, meaning, **extra, **limits)
-    else:
-        numbers = tuple[(Annotated[float, Field(**limits)],) * row.components]
-        kind, made = Annotated[numbers, Field(strict=False)], number(default, unit, meaning, **extra)
+    one: Any = Annotated[float, Field(**limits)]
+    if default is None:
+        one = one | str
+    elif row.components == 1:
+        return FieldInfo.from_annotated_attribute(float, number(default, unit, meaning, **extra, **limits))
+    kind = one if row.components == 1 else Annotated[tuple[(one,) * row.components], Field(strict=False)]
+    made = number(default, unit, meaning, **extra)
     return FieldInfo.from_annotated_attribute(kind if default is not None else kind | None, made)
 
 
@@ -56,8 +61,10 @@ def _made(model: type[Config]) -> dict[str, FieldInfo]:
         what, nothing = row.meaning or row.name, 0.0 if row.components == 1 else (0.0,) * row.components
         if model is Initial:
             made[row.name] = _given(row)
-        elif model is SideOfBox:
-            made[row.name] = _amount(row, None, row.unit, f"{what} in what flows in, or that a wall holds")
+        elif issubclass(model, SIDES):
+            made[row.name] = _amount(
+                row, None, row.unit, f"{what} in what flows in, or that a wall holds; or an expression"
+            )
             unit = "m/s" if row.unit == "1" else f"{row.unit} m/s"
             flux = _amount(row, None, unit, f"{what} that a wall gives each second through each m²; needs diffusivity")
             made[flux_field(row.name)] = flux
@@ -79,7 +86,9 @@ def learn_rows() -> None:
                 raise ValueError(f"{name!r} is a field of a scene's {model.__name__} and cannot be a quantity's")
     for model, fields in made.items():
         whole: dict[str, Any] = (
-            {**_WRITTEN[model], **fields} if model in (SideOfBox, Fluid, Initial) else {**fields, **_WRITTEN[model]}
+            {**_WRITTEN[model], **fields}
+            if model in (PartOfSide, SideOfBox, Fluid, Initial)
+            else {**fields, **_WRITTEN[model]}
         )
         model.model_fields.clear()
         model.model_fields.update(whole)

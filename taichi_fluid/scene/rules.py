@@ -68,7 +68,7 @@ class Scene(Config):
     @property
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
-        entering = {name for pair in self.domain.sides for side in pair for name in (*side.values, *side.fluxes)}
+        entering = {name for _, side in self._sides() for name in (*side.values, *side.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
         entering |= {picture.quantity for picture in self.pictures}
         entering |= {name for name in self.initial.given if name != "velocity"}
@@ -127,6 +127,8 @@ class Scene(Config):
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the 'staggered' grid")
         if self.solids and self.look.compare:
             raise ValueError("look.compare is true, which shows the collocated grid too, and that holds no solids")
+        if self.look.compare and any(side.parts for _, side in self._sides()):
+            raise ValueError("look.compare is true, which shows the collocated grid too, whose sides have no parts")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
             raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")
@@ -251,10 +253,12 @@ class Scene(Config):
         return {key: file for key, file in found.items() if file is not None}
 
     def _sides(self) -> Iterator[tuple[str, Side]]:
-        """The sides of the box, each with its place in ``domain.boundaries``."""
+        """The sides of the box and their parts, each with its place in ``domain.boundaries``."""
         for axis, pair in enumerate(self.domain.sides):
             for end, side in enumerate(pair):
                 yield f"{axis}.{end}", side
+                for i, part in enumerate(side.parts):
+                    yield f"{axis}.{end}.parts.{i}", part.side
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Scene":

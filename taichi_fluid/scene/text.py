@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..boundaries.sides import Boundary
 from .bodies import SOLIDS, SOURCES, Picture
-from .fields import SideOfBox
+from .fields import PartOfSide, SideOfBox
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -87,7 +87,8 @@ def _keys(model: type[BaseModel], parents: Sequence[int | str], values: Mapping[
     if parents[0] == "pictures":
         return list(Picture.model_fields) if len(parents) == 2 else []
     if parents[:2] == ["domain", "boundaries"]:
-        return list(SideOfBox.model_fields) if len(parents) == 4 else []
+        models = {4: SideOfBox, 6: PartOfSide}
+        return list(models[len(parents)].model_fields) if len(parents) in models else []
     table = model.model_fields[str(parents[0])].annotation if len(parents) == 1 else None
     return list(getattr(table, "model_fields", {}))
 

@@ -2,13 +2,16 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
+from ..boundaries.sides import Side
 from ..boundaries.solids import Faces, Motion, Solid, Solids
 from ..boundaries.walls import SCALAR, Walls
+from ..carried import CARRIED
 from ..grid import Grid
 from ..physics.advection import Advection, Scheme, Trace
 from ..physics.combustion import Flame
@@ -54,13 +57,24 @@ class Engine:
     Args:
         scene: What to simulate.
         solids: More solids than the scene has.
+        sides: In place of those of the scene, by axis and end, 0 lower and 1 upper.
     """
 
-    def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
-        self._scene = scene
+    def __init__(
+        self, scene: Scene, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
+    ):
+        self._scene, self._sides = scene, dict(sides)
         self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
-        self.state = State(self.grid, scene)
-        self.walls = Walls(self.grid, scene.domain.sides, self.state.outside)
+        stand = {(axis, end): side for axis, pair in enumerate(scene.domain.sides) for end, side in enumerate(pair)}
+        for place in self._sides:
+            if place not in stand:
+                raise ValueError(
+                    f"sides has {place!r}; a side is one of {', '.join(map(str, stand))}: its axis and end"
+                )
+        stand |= self._sides
+        self.state = State(self.grid, self.carried)
+        boundaries = [(stand[axis, 0], stand[axis, 1]) for axis in range(self.grid.dim)]
+        self.walls = Walls(self.grid, boundaries, self.state.outside)
         solids = [*map(_solid, scene.solids), *solids]
         if solids and self.grid.collocated:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
@@ -74,6 +88,13 @@ class Engine:
     def scene(self) -> Scene:
         """The scene."""
         return self._scene
+
+    @property
+    def carried(self) -> dict[str, int]:
+        """Names of the quantities that scene and sides bring in, with their components."""
+        patches = [patch for side in self._sides.values() for patch in side.patches]
+        names = {name for patch in patches for name in (*patch.values, *patch.fluxes)}
+        return {**{name: CARRIED[name].components for name in CARRIED if name in names}, **self._scene.carried}
 
     def begin(self) -> None:
         """Begin at time 0 with what the arrays hold, with operators that know nothing."""

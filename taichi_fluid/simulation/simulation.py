@@ -4,13 +4,15 @@ import copy
 import itertools
 import math
 import time
-from collections.abc import Container, Generator, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import backend
 from .._ti import ti
+from ..boundaries.sides import Side
 from ..boundaries.solids import Solid
 from ..pressure.spectral import AUTO, chosen
 from ..scene import Look, Scene
@@ -78,6 +80,7 @@ class Simulation(Engine, Flow):
     Args:
         scene: What to simulate.
         solids: More solids than the scene has: with shapes or motions of one's own.
+        sides: In place of the scene's, by axis and end (0 lower, 1 upper): with arrays and functions for numbers.
 
     Warns:
         UserWarning: once in a process, if Taichi runs on a Vulkan driver that computes on the processor.
@@ -93,11 +96,13 @@ class Simulation(Engine, Flow):
     paint_picture = painting.paint_picture
     set = beginnings.set_values
 
-    def __init__(self, scene: Scene, solids: Sequence[Solid] = ()):
+    def __init__(
+        self, scene: Scene, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
+    ):
         self._underway: _Underway | None = None
         self._pixels = [picture.pixels for picture in scene.pictures]
         self._beginnings = beginnings.sources_of(scene.initial, scene.dim)
-        super().__init__(scene, solids)
+        super().__init__(scene, solids, sides)
         self.stages, self.forces = stages_of(self), list(FORCES.values())
         backend.warn_of_software()
         self._start()
@@ -116,7 +121,9 @@ class Simulation(Engine, Flow):
         if self._scene.solver.sweeps is not None:
             return PressureSolver("sweeps", "sweeps", "")
         asked, sides = self._scene.solver.pressure, self.walls.pressure_sides()
-        return PressureSolver(asked, *chosen(self.grid, asked, sides, cut=self.solids is not None))
+        return PressureSolver(
+            asked, *chosen(self.grid, asked, sides, cut=self.solids is not None or self.walls.open_in_part)
+        )
 
     @property
     def scene(self) -> Scene:
@@ -172,7 +179,7 @@ class Simulation(Engine, Flow):
         self.grid.require_runtime()
         # What is dropped here is freed on every backend only if the device no longer works with it.
         ti.sync()
-        self.state.reset(self._scene.carried)
+        self.state.reset(self.carried)
         # Solvers remember directions, which may have become NaN: new ones know nothing.
         self._start()
         self._underway = None

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..carried import CARRIED, Carried
 from ..grid import Grid, Scratch
-from ..scene import Scene
 
 
 class Buffered:
@@ -64,13 +63,13 @@ class State:
         scratch: Arrays that stages work in.
     """
 
-    def __init__(self, grid: Grid, scene: Scene):
+    def __init__(self, grid: Grid, carried: Mapping[str, int]):
         self.grid = grid
         self.velocity = Buffered(grid, "velocity", grid.dim)
         self.pressure = grid.array()
         self.carried: dict[str, Quantity] = {}
         self.outside: dict[str, tuple[float, ...]] = {}
-        self.add(scene.carried)
+        self.add(carried)
         self.scratch = Scratch(grid)
 
     def add(self, carried: Mapping[str, int] | Iterable[Carried]) -> None:

@@ -256,7 +256,7 @@ class Conservation:
         self.grid, self._solids = grid, solids
         loops, slopes = grid.costly_loops, []
         for n, pair in zip(grid.shape, walls.sides, strict=True):
-            slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.kind.passes else 0.0 for side in pair]
+            slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.passes else 0.0 for side in pair]
         self._kernels = {
             grows: conservation_kernels(
                 loops, AccountSpec(solids is not None, walls.has_passage, grows, grid.collocated, sparse)

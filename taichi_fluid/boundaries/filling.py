@@ -1,0 +1,142 @@
+"""Kernels that set the ghosts of a box and the faces on its sides, each side the same all over."""
+
+from .._ti import argument, ti
+from ..kernels import Array, cells_of, kernel_family
+from ..operators.ghosts import wrap_pair
+
+SCALAR = -1
+"""In place of a component: a quantity at cell centres."""
+
+PRESSURE = -2
+"""In place of a component: the pressure at cell centres, which is 0 beyond an open side."""
+
+# What becomes of the faces on a side, as the kernel knows it: given, following the inside, left alone, or periodic.
+GIVEN, FOLLOWS, LEFT, WRAPS = range(4)
+
+
+@argument
+class Ghosts:
+    """What the ghosts of one quantity are along one axis, by side: ``factor · inside + value``, or as ``mode`` says."""
+
+    values: object
+    offset: object
+    component: object
+    factor: object
+    value: object
+    mode: object
+    axis: int
+
+
+@ti.func
+def _fill_ghost_pair(c, I, s, ghosts, n):
+    """Of a component along its own axis also the faces on the sides are set."""
+    a, axis = ti.static(ghosts.values, ghosts.axis)
+    lower = ghosts.offset + c
+    upper = lower + (n[axis] + 1) * s[axis]
+    if ghosts.mode[2 * axis] == WRAPS:
+        wrap_pair(a, lower, s, n, axis)
+    elif ghosts.component == axis:
+        first = lower + s[axis]
+        if ghosts.mode[2 * axis] == GIVEN:
+            a[first] = ghosts.value[2 * axis]
+        if ghosts.mode[2 * axis + 1] == GIVEN:
+            a[upper] = ghosts.value[2 * axis + 1]
+        if ghosts.mode[2 * axis] == FOLLOWS:
+            a[first] = a[first + s[axis]]
+        if ghosts.mode[2 * axis + 1] == FOLLOWS:
+            a[upper] = a[upper - s[axis]]
+        # Beyond its side a face mirrors what is inside.
+        a[lower] = ti.f32(2.0) * a[first] - a[first + s[axis]]
+    else:
+        a[lower] = ghosts.factor[2 * axis] * a[lower + s[axis]] + ghosts.value[2 * axis]
+        a[upper] = ghosts.factor[2 * axis + 1] * a[upper - s[axis]] + ghosts.value[2 * axis + 1]
+
+
+@argument
+class Corners:
+    """Edges and corners where ``meeting`` walls meet, of which ``axis`` is the first axis; the others are further ones."""
+
+    values: object
+    offset: object
+    wrap: object
+    meeting: int
+    axis: int
+
+
+@ti.func
+def _write_mean_of_ghosts(c, I, s, corners, n):
+    """The mean of the neighbours one step towards each of the walls that meet."""
+    a, axis = ti.static(corners.values, corners.axis)
+    for upper in ti.static(range(2)):
+        J, cell = I, corners.offset + c
+        if ti.static(upper):
+            J[axis] = n[axis] + 1
+            cell += (n[axis] + 1) * s[axis]
+        count, first = 0, axis
+        beside = cell + (-s[axis] if ti.static(upper) else s[axis])
+        value, apart = a[beside], ti.f32(0.0)
+        for k in ti.static(range(n.n)):
+            if corners.wrap[k] == 0 and (J[k] == 0 or J[k] == n[k] + 1):
+                count += 1
+                first = ti.min(first, k)
+                apart += a[cell + (s[k] if J[k] == 0 else -s[k])] - value
+        if count == corners.meeting and first == axis and corners.wrap[axis] == 0:
+            # A mean of differences: of equal values it is that value, bit for bit.
+            a[cell] = value + apart * ti.f32(ti.static(1.0 / corners.meeting))
+
+
+@argument
+class Backflow:
+    """What enters through open sides along one axis, slowed; ``step`` is dt / dx."""
+
+    velocity: object
+    step: object
+    open: object
+    axis: int
+    collocated: bool
+
+
+@ti.func
+def _slow_inflow_at(c, I, s, backflow, n):
+    """Of a velocity at centres the first and the last one; on faces those on the sides."""
+    u, axis = ti.static(backflow.velocity, backflow.axis)
+    lower = axis * cells_of(s, n) + c + s[axis]
+    upper = lower + (n[axis] - ti.static(int(backflow.collocated))) * s[axis]
+    if backflow.open[2 * axis] == 1:
+        u[lower] = u[lower] / (ti.f32(1.0) + backflow.step * ti.max(u[lower], ti.f32(0.0)))
+    if backflow.open[2 * axis + 1] == 1:
+        u[upper] = u[upper] / (ti.f32(1.0) + backflow.step * ti.max(-u[upper], ti.f32(0.0)))
+
+
+@kernel_family
+def boundary_kernels(loops, collocated):
+    IntVector, each_on_plane, dim = loops.IntVector, loops.each_on_plane, loops.dim
+    Numbers, Modes = ti.types.vector(2 * dim, ti.f32), ti.types.vector(2 * dim, ti.i32)
+
+    @ti.kernel
+    def fill_ghosts(
+        a: Array, n: IntVector, offset: ti.i32, component: ti.i32, factor: Numbers, value: Numbers, mode: Modes
+    ):
+        # Axis after axis over whole planes, ghosts of earlier axes included, so that edges and corners agree.
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _fill_ghost_pair, (Ghosts(a, offset, component, factor, value, mode, axis), n))
+
+    @ti.kernel
+    def fill_corners(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
+        """Edges from sides, then (in 3D) corners from edges."""
+        for meeting in ti.static(range(2, dim + 1)):
+            for axis in ti.static(range(dim + 1 - meeting)):
+                each_on_plane(n, axis, _write_mean_of_ghosts, (Corners(a, offset, wrap, meeting, axis), n))
+
+    @ti.kernel
+    def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
+        for axis in ti.static(range(dim)):
+            each_on_plane(n, axis, _slow_inflow_at, (Backflow(velocity, step, open, axis, collocated), n))
+
+    return {
+        "fill_ghosts": fill_ghosts,
+        "fill_corners": fill_corners,
+        "slow_inflow": slow_inflow,
+        "Numbers": Numbers,
+        "Modes": Modes,
+    }

@@ -1,0 +1,309 @@
+"""Sides that differ from place to place: expressions and arrays of what is carried, and sides of several parts."""
+
+import numpy as np
+import pytest
+from scenes_for_tests import scene
+from test_scene import refusal
+
+from taichi_fluid.boundaries.sides import Boundary, Profile, Side
+from taichi_fluid.simulation import Simulation
+
+WALL = "free-slip"
+
+
+def box(shape, sides, fluid=None, **changes):
+    dim = len(shape)
+    made = scene(shape, 0.1, {"gravity": [0.0] * dim, **(fluid or {})}, boundaries=sides)
+    return made.with_values(changes) if changes else made
+
+
+def closed(dim, axis, end, side):
+    sides = [[WALL, WALL] for _ in range(dim)]
+    sides[axis][end] = side
+    return sides
+
+
+# What is carried, as an expression or an array
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_wall_has_what_the_expression_says_of_each_place_halfway_to_its_ghosts(dim, end):
+    shape = (5, 4, 3)[:dim]
+    for axis in range(dim):
+        text = "x + 2*y" + (" - 3*z" if dim == 3 else "") + " + 10*t"
+        side = {"kind": "no-slip", "temperature": text}
+        simulation = Simulation(box(shape, closed(dim, axis, end, side), {"heat_diffusion": 0.01}))
+        simulation.step(0.1)
+        heat = simulation.state.carried["temperature"].current
+        padded = np.moveaxis(simulation.grid.to_numpy_padded(heat).astype(float), axis, 0)
+        inside, ghost = (1, 0) if end == 0 else (-2, -1)
+        found = 0.5 * (padded[inside] + padded[ghost])[(slice(1, -1),) * (dim - 1)]
+        x = [0.1 * (np.arange(n) + 0.5) for n in shape]
+        x[axis] = np.array([end * 0.1 * shape[axis]])
+        x = np.meshgrid(*x, indexing="ij")
+        said = x[0] + 2 * x[1] - (3 * x[2] if dim == 3 else 0) + 10 * 0.1  # t is that of the end of the step
+        np.testing.assert_allclose(found, np.moveaxis(said, axis, 0)[0], atol=1e-6)
+
+
+def test_between_walls_that_hold_a_harmonic_function_it_is_the_field(dim):
+    """Of x y (+ z) there is no Laplacian, and central differences are exact for it: the steady state, to the tolerance."""
+    shape, text = (6, 8, 4)[:dim], "x*y" + (" + z" if dim == 3 else "")
+    side = {"kind": "no-slip", "temperature": text}
+    simulation = Simulation(box(shape, [[side, side]] * dim, {"heat_diffusion": 1.0}, **{"solver.dt": 10.0}))
+    for _ in range(4):
+        simulation.step()
+    x = np.meshgrid(*(0.1 * (np.arange(n) + 0.5) for n in shape), indexing="ij")
+    expected = x[0] * x[1] + (x[2] if dim == 3 else 0)
+    np.testing.assert_allclose(simulation.to_numpy("temperature"), expected, atol=2e-5)
+
+
+def test_what_a_wall_gives_from_place_to_place_is_what_the_box_gains(dim):
+    """The mean of a flux of y/2 over an edge of 0.8 is 0.2: in a second 0.2 times its area comes in."""
+    shape = (5, 8, 3)[:dim]
+    side = {"kind": "no-slip", "temperature_flux": "y/2"}
+    for axis, end, area, mean in ((0, 0, 0.8, 0.2), (1, 1, 0.5, 0.4)):
+        simulation = Simulation(box(shape, closed(dim, axis, end, side), {"heat_diffusion": 0.02}))
+        for _ in range(4):
+            simulation.step(0.25)
+        gained = simulation.to_numpy("temperature").astype(float).sum() * 0.1**dim
+        assert gained == pytest.approx(mean * area * (0.3 if dim == 3 else 1.0), rel=1e-5)
+        heat = simulation.to_numpy("temperature").astype(float)
+        lower, upper = np.take(heat, 0, 1).sum(), np.take(heat, -1, 1).sum()
+        assert upper > 1.5 * max(lower, 0.1 * upper), "it came in where the wall gave it"
+
+
+def test_an_inflow_brings_in_what_the_expression_says_and_an_expression_that_is_a_number_is_that_number(dim):
+    speed, found = [1.0] + [0.0] * (dim - 1), []
+    for smoke in (0.75, "0.5 + 0.25", "where(y < 0.2, 1, 0)"):
+        side = {"kind": "inflow", "velocity": speed, "smoke": smoke}
+        sides = [[side, "open"], [WALL, WALL], [WALL, WALL]][:dim]
+        simulation = Simulation(box((8, 4, 3)[:dim], sides))
+        simulation.set(velocity=[1.0] + [0.0] * (dim - 1))
+        for _ in range(30):
+            simulation.step(0.1)
+        found.append(simulation.to_numpy("smoke"))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[2][:, :2], 1.0, atol=1e-3)
+    np.testing.assert_allclose(found[2][:, 2:], 0.0, atol=1e-3)
+
+
+def test_arrays_from_python_are_what_expressions_say(dim):
+    shape = (6, 5, 4)[:dim]
+    x = np.meshgrid(*(0.1 * (np.arange(n) + 0.5) for n in shape[1:]), indexing="ij")
+    speed, heat = 1.0 + x[0], 3.0 * x[0]
+    rest = [0.0] * (dim - 1)
+    said = {"kind": "inflow", "velocity": ["1 + y", *rest], "temperature": "3*y"}
+    free = [[WALL, WALL]] * (dim - 1)
+    one = Simulation(box(shape, [[said, "open"], *free]))
+    side = Side(Boundary.INFLOW, (speed, *rest), {"temperature": heat})
+    other = Simulation(box(shape, [[WALL, "open"], *free]), sides={(0, 0): side})
+    for simulation in (one, other):
+        for _ in range(3):
+            simulation.step(0.05)
+    assert one.walls.fastest == pytest.approx(other.walls.fastest)
+    for name in ("velocity", "temperature"):
+        np.testing.assert_allclose(one.to_numpy(name), other.to_numpy(name), atol=1e-6)
+    assert one.to_numpy("temperature").max() > 0.5
+    other.reset()
+    assert other.to_numpy("temperature").max() == 0
+
+
+def test_an_array_of_another_shape_is_refused_in_a_sentence():
+    free = box((6, 5), [[WALL, "open"], [WALL, WALL]], {"heat_diffusion": 0.1})
+    for side, where in (
+        (Side(Boundary.INFLOW, (np.ones(4), 0.0)), "velocity"),
+        (Side(Boundary.NO_SLIP, values={"temperature": np.ones((6, 5))}), "temperature"),
+        (Side(Boundary.NO_SLIP, fluxes={"temperature": Profile(lambda t, x, y: np.ones(3))}), "temperature_flux"),
+    ):
+        with pytest.raises(ValueError, match="shape") as raised:
+            Simulation(free, sides={(0, 0): side}).step(0.1)
+        assert f"boundaries[0][0].{where}" in str(raised.value)
+    with pytest.raises(ValueError, match=r"\(0, 0\)"):
+        Simulation(free, sides={(2, 0): Side(Boundary.NO_SLIP)})
+
+
+REFUSED = {
+    "unreadable": ({"kind": "no-slip", "temperature": "sin("}, ["boundaries[0][0].temperature: 'sin('", "character 4"]),
+    "not finite": ({"kind": "no-slip", "smoke": "1/(y-0.05)"}, ["boundaries[0][0].smoke, '1/(y-0.05)', is not a number"]),
+    "one of three": ({"kind": "no-slip", "dye": [0, "q", 1]}, ["boundaries[0][0].dye.1: 'q'", "x, y, t"]),
+    "too much": ({"kind": "no-slip", "temperature": 1e9}, ["domain.boundaries.0.0.temperature is 1000000000.0"]),
+    "a part beside the side": (
+        {"kind": "no-slip", "parts": [{"kind": "open", "lower": [1.0], "upper": [2.0]}]},
+        ["boundaries[0][0].parts[0] has the centre of no cell in it"],
+    ),
+    "a part upside down": (
+        {"kind": "no-slip", "parts": [{"kind": "open", "lower": [0.3], "upper": [0.1]}]},
+        ["boundaries[0][0].parts[0] reaches from [0.3] to [0.1] m"],
+    ),
+    "a part of other axes": (
+        {"kind": "no-slip", "parts": [{"kind": "open", "lower": [0.1, 0.1], "upper": [0.3, 0.3]}]},
+        ["boundaries[0][0].parts[0].lower is [0.1, 0.1]", "the side has 1 axes"],
+    ),
+    "an inflow without an exit": (
+        {"kind": "no-slip", "parts": [{"kind": "inflow", "velocity": [1, 0], "lower": [0.1], "upper": [0.3]}]},
+        ["more flows in than out through boundaries[0][0]"],
+    ),
+    "an unknown key of a part": (
+        {"kind": "no-slip", "parts": [{"kind": "open", "lower": [0.1], "upper": [0.3], "temprature": 1}]},
+        ["did you mean 'temperature'?"],
+    ),
+    "a value on an open part": (
+        {"kind": "no-slip", "parts": [{"kind": "open", "smoke": 1.0, "lower": [0.1], "upper": [0.3]}]},
+        ["boundaries[0][0].parts[0] is open; only an inflow carries anything in"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_no_side_can_have_is_refused_in_a_sentence(case):
+    side, parts = REFUSED[case]
+    message = refusal(lambda: box((4, 4), [[side, WALL], [WALL, WALL]]))
+    for part in parts:
+        assert part in message
+    assert "\n" not in message
+
+
+# Sides of several parts
+
+
+def flux_through(simulation, axis, end):
+    """What flows out through each face of a side, m/s, float64."""
+    faces = np.moveaxis(simulation.grid.face_velocity_to_numpy(simulation.state.velocity.current)[axis], axis, 0)
+    return faces[0 if end == 0 else -1].astype(float) * (-1 if end == 0 else 1)
+
+
+def stretch(dim, kind, lower, upper, **more):
+    """A part from ``lower`` to ``upper`` along the first axis of a side, and in the middle of the second."""
+    return {"kind": kind, "lower": [lower, 0.1][: dim - 1], "upper": [upper, 0.3][: dim - 1], **more}
+
+
+def room(dim, **changes):
+    """A box that is closed but for a stretch through which fluid enters below on the left, and two vents."""
+    speed = [1.0, 0.25, 0.0][:dim]
+    left = {"kind": "no-slip", "parts": [stretch(dim, "inflow", 0.1, 0.3, velocity=speed, smoke=1.0)]}
+    right = {"kind": "no-slip", "parts": [stretch(dim, "open", 0.6, 0.8)]}
+    top = {"kind": "free-slip", "parts": [stretch(dim, "open", 0.4, 0.5)]}
+    sides = [[left, right], ["no-slip", top], [WALL, WALL]][:dim]
+    made = scene((10, 8, 4)[:dim], 0.1, {"viscosity": 0.01, "gravity": [0.0] * dim}, {"tolerance": 1e-6}, (), sides)
+    return made.with_values(changes) if changes else made
+
+
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_what_enters_through_a_part_leaves_through_the_vents_and_nothing_through_the_walls(dim, scheme):
+    simulation = Simulation(room(dim, **{"solver.scheme": scheme}))
+    for _ in range(5):
+        simulation.step(0.05)
+    left, right, top = (flux_through(simulation, *at) for at in ((0, 0), (0, 1), (1, 1)))
+    depth = (slice(1, 3),) * (dim - 2)
+    entering, vent, hatch = (np.zeros_like(each, bool) for each in (left, right, top))
+    entering[(slice(1, 3), *depth)] = vent[(slice(6, 8), *depth)] = hatch[(slice(4, 5), *depth)] = True
+    np.testing.assert_array_equal(left, np.where(entering, -1.0, 0.0))
+    assert (right[~vent] == 0).all()
+    assert (top[~hatch] == 0).all()
+    assert (right[vent] > 0.1).all()
+    # The pressure is solved for to 1e-6 of its right-hand side; five such steps, f32.
+    assert right.sum() + top.sum() == pytest.approx(-left.sum(), rel=1e-5)
+    assert simulation.divergence().max < 1e-3
+    assert simulation.to_numpy("smoke").max() > 0.2
+
+
+def test_a_side_of_one_part_that_is_all_of_it_is_a_side_of_that_kind(dim):
+    """Open all over: the same system, but solved with faces; to its tolerance."""
+    found, speed = [], [1.0, 0.5, 0.0][:dim]
+    entering = {"kind": "inflow", "velocity": speed, "temperature": 2.0}
+    for parts in (False, True):
+        sides = [[entering, "open"], ["no-slip", WALL], [WALL, WALL]][:dim]
+        if parts:
+            whole = {"lower": [0.0] * (dim - 1), "upper": [1.0] * (dim - 1)}
+            sides[0] = [{"kind": "no-slip", "parts": [{**side, **whole}]} for side in (entering, {"kind": "open"})]
+        fluid = {"viscosity": 0.05, "heat_diffusion": 0.05}
+        simulation = Simulation(box((8, 5, 4)[:dim], sides, fluid, **{"solver.tolerance": 1e-6}))
+        for _ in range(4):
+            simulation.step(0.05)
+        found.append([simulation.to_numpy(name) for name in ("velocity", "temperature", "pressure")])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=3e-5 * np.abs(one).max())
+
+
+def test_the_direct_solve_says_why_it_does_not_serve_a_vent():
+    simulation = Simulation(room(2, **{"solver.pressure": "spectral"}))
+    assert simulation.pressure_solver.used == "multigrid-cg"
+    assert "open in part" in simulation.pressure_solver.sentence
+    simulation.step(0.05)
+    assert simulation.pressure_result is not None
+    assert simulation.pressure_result.iterations < 12  # of a plain box of this size it takes 5
+
+
+def test_a_vent_works_beside_a_solid_too(dim):
+    solid = {"shape": "box", "center": [1.0, 0.7, 0.2][:dim], "size": [0.31, 0.11, 1.0][:dim]}
+    simulation = Simulation(room(dim, solids=[solid]))
+    for _ in range(4):
+        simulation.step(0.05)
+    open_part = simulation.grid.to_numpy_padded(simulation.solids.open)[0][-1][(slice(1, -1),) * (dim - 1)]
+    right = flux_through(simulation, 0, 1) * open_part
+    out = right.sum() + flux_through(simulation, 1, 1).sum()
+    assert 0 < open_part[6].min() < 1, "the solid covers a part of the vent"
+    assert out == pytest.approx(-flux_through(simulation, 0, 0).sum(), rel=1e-4)
+
+
+def test_diffusion_between_parts_that_hold_and_parts_that_do_not():
+    """A held part and an insulated one: the steady state of the matrix that says so, built here by itself."""
+    shape, text = (6, 5), "1 + y"
+    part = {"kind": "no-slip", "temperature": text, "lower": [0.2], "upper": [0.4]}
+    cold = {"kind": "no-slip", "temperature": 0.0}
+    sides = [[{"kind": "no-slip", "parts": [part]}, cold], [WALL, WALL]]
+    simulation = Simulation(box(shape, sides, {"heat_diffusion": 1.0}, **{"solver.dt": 10.0}))
+    for _ in range(4):
+        simulation.step()
+    number = np.arange(30).reshape(shape)
+    matrix, rhs = np.zeros((30, 30)), np.zeros(30)
+    for (i, j), c in np.ndenumerate(number):
+        for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            if 0 <= i + di < 6 and 0 <= j + dj < 5:
+                matrix[c, c] += 1
+                matrix[c, number[i + di, j + dj]] -= 1
+        if i == 5:
+            matrix[c, c] += 2
+        if i == 0 and j in (2, 3):
+            matrix[c, c] += 2
+            rhs[c] += 2 * (1 + 0.1 * (j + 0.5))
+    np.testing.assert_allclose(simulation.to_numpy("temperature").ravel(), np.linalg.solve(matrix, rhs), atol=2e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_wall_that_drags_in_part_drags_there(dim, axis):
+    """The lid of a cavity that moves in the middle only: beside it the wall holds the fluid."""
+    along = 1 - axis
+    velocity = [0.0] * dim
+    velocity[along] = 1.0
+    lid = {"kind": "no-slip", "parts": [{**stretch(dim, "moving-wall", 0.3, 0.6), "velocity": velocity}]}
+    if dim == 3:
+        lid["parts"][0] |= {"lower": [0.3, 0.0], "upper": [0.6, 1.0]}
+    sides = closed(dim, axis, 1, lid)
+    simulation = Simulation(box((9, 9, 3)[:dim], sides, {"viscosity": 0.05}))
+    simulation.step(0.1)
+    u = simulation.grid.face_velocity_to_numpy(simulation.state.velocity.current)[along]
+    layer = np.take(u, -1, axis)  # along the lid
+    layer = layer if dim == 2 else layer[:, 1]
+    assert (layer[4:6] > 0.1).all()
+    assert np.abs(layer[[1, 8]]).max() < 0.3 * layer[4]
+
+
+def test_a_scene_with_parts_comes_back_from_toml_and_takes_values_by_key():
+    made = room(2)
+    assert type(made).loads(made.dumps()) == made
+    other = made.with_values({"domain.boundaries.0.1.parts.0.upper": [0.7]})
+    assert other.domain.sides[0][1].parts[0].upper == (0.7,)
+    assert made.domain.has_open
+
+
+def test_parts_need_the_staggered_grid():
+    assert "'collocated'" in refusal(lambda: room(2, **{"domain.grid": "collocated"}))
+    assert "look.compare" in refusal(lambda: room(2, **{"look.compare": True}))
+
+
+def test_cells_belong_to_a_part_by_their_centres():
+    """From 0.15 to 0.35 of cells of 0.1: the centres at 0.15 and 0.25 are in it, that at 0.35 is not."""
+    side = {"kind": "no-slip", "parts": [{"kind": "inflow", "velocity": [1.0, 0], "lower": [0.15], "upper": [0.35]}]}
+    simulation = Simulation(box((4, 5), [[side, "open"], [WALL, WALL]]))
+    np.testing.assert_array_equal(flux_through(simulation, 0, 0), [0, -1, -1, 0, 0])
