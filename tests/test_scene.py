@@ -220,9 +220,11 @@ def number_types(annotation):
 
 
 def limits_of(field) -> set[str]:
-    return {
-        name for entry in field.metadata for name in ("ge", "gt", "le", "lt") if getattr(entry, name, None) is not None
-    }
+    """Its own, and those of the number that it may be beside a text."""
+    entries = [*field.metadata]
+    for one in typing.get_args(field.annotation):
+        entries += [entry for made in getattr(one, "__metadata__", ()) for entry in made.metadata]
+    return {name for entry in entries for name in ("ge", "gt", "le", "lt") if getattr(entry, name, None) is not None}
 
 
 NUMBERS = list(numeric_fields())

@@ -309,7 +309,7 @@ WRONG = {
     "domain.boundaries.0.1": ("periodic", ["boundaries[0]", "periodic"]),
     "domain.boundaries.0.0.velocity": ([1.0, 0.0, 0.0], ["boundaries[0][0].velocity", "3", "2"]),
     "domain.boundaries.0.0.kind": ("inflo", ["domain.boundaries.0.0.kind", "'inflo'", "inflow"]),
-    "domain.boundaries.0.0.smoke": ("much", ["domain.boundaries.0.0.smoke", "'much'", "number"]),
+    "domain.boundaries.0.0.smoke": ("much", ["boundaries[0][0].smoke", "'much'", "it knows x, y, t, pi"]),
     "domain.boundaries.0.0.smok": (1.0, ["smok", "did you mean 'smoke'"]),
     "domain.boundaries.1.1.velocity": ([0.5, 0.25], ["boundaries[1][1].velocity", "[0.5, 0.25]", "plane"]),
     "domain.boundaries.0.0.smoke_flux": (1.0, ["boundaries[0][0]", "inflow", "only a wall has a flux"]),

@@ -42,6 +42,7 @@ TRAFFIC = {
     "profile_kernels.add_profile": ("", ""),
     "profile_kernels.take_profile": ("", ""),
     "flux_kernels.add_fluxes": ("", ""),
+    "sum_kernels.sum_rhs": ("rhs", ""),
     "source_kernels.add_rate": ("out:1@box", "out:1@box"),
     "source_kernels.raise_to": ("out:1@box", "out:1@box"),
     "source_kernels.drive": ("velocity@box", "velocity@box"),

@@ -16,9 +16,10 @@ class Kind:
 
     Args:
         name: What it is called, also in scenes.
-        through: What flows through it: nothing; what is given, its velocity; or what is free to, against a pressure of 0
-            outside. So the velocity on the side itself is 0, given, or that of the inside; and the pressure does not
-            change across the side, or is held beyond it: a direct solve takes cosines or sines.
+        through: What flows through it: nothing; what is given, its velocity; what is free to, against a pressure of 0
+            outside; or what is convected, carried out at the mean speed of all that leaves. So the velocity on the side
+            itself is 0, given, that of the inside, or what came from there; and the pressure does not change across the
+            side, but beyond a free one, where it is held: a direct solve takes cosines or sines.
         moves: Whether it is a wall that moves in its own plane, with a velocity.
         slip_length: How far beyond the side, in m, the velocity along it would be the side's own (Navier): 0 is a wall
             that the fluid sticks to, infinity one that it slides along.
@@ -30,14 +31,16 @@ class Kind:
 
     name: str
     _: KW_ONLY
-    through: Literal["nothing", "given", "free"] = "nothing"
+    through: Literal["nothing", "given", "free", "convected"] = "nothing"
     moves: bool = False
     slip_length: float = 0.0
     wraps: bool = False
 
     def __post_init__(self):
-        if self.through not in ("nothing", "given", "free"):
-            raise ValueError(f"through of {self.name} is {self.through!r}; it is 'nothing', 'given' or 'free'")
+        if self.through not in ("nothing", "given", "free", "convected"):
+            raise ValueError(
+                f"through of {self.name} is {self.through!r}; it is 'nothing', 'given', 'free' or 'convected'"
+            )
         if not self.slip_length >= 0:
             raise ValueError(f"slip_length of {self.name} is {self.slip_length}; it must be 0 m or more")
 
@@ -50,6 +53,11 @@ class Kind:
     def is_open(self) -> bool:
         """Whether the flow goes through it as it likes."""
         return self.through == "free"
+
+    @property
+    def is_convected(self) -> bool:
+        """Whether the flow is carried out through it; see ``outflow``."""
+        return self.through == "convected"
 
     @property
     def is_closed(self) -> bool:
@@ -100,6 +108,7 @@ class Kinds(Table[Kind]):
     MOVING_WALL = Kind("moving-wall", moves=True)
     INFLOW = Kind("inflow", through="given")
     OPEN = Kind("open", through="free", slip_length=math.inf)
+    OUTFLOW = Kind("outflow", through="convected", slip_length=math.inf)
     PERIODIC = Kind("periodic", wraps=True)
 
     def __call__(self, kind: Kind | str) -> Kind:
@@ -117,7 +126,7 @@ class Kinds(Table[Kind]):
 
 Boundary = Kinds(
     "kind of a side",
-    (Kinds.FREE_SLIP, Kinds.NO_SLIP, Kinds.MOVING_WALL, Kinds.INFLOW, Kinds.OPEN, Kinds.PERIODIC),
+    (Kinds.FREE_SLIP, Kinds.NO_SLIP, Kinds.MOVING_WALL, Kinds.INFLOW, Kinds.OPEN, Kinds.OUTFLOW, Kinds.PERIODIC),
 )
 
 
@@ -159,7 +168,9 @@ class Side:
 
     Free-slip, no-slip and moving walls are closed. Through an inflow the fluid enters (or leaves) with a given velocity.
     An open side has pressure 0 outside: the fluid leaves as it likes, and what comes back in is ambient: no smoke, no
-    heat. Two periodic sides are one. ``Boundary.add`` makes other kinds.
+    heat. An outflow is one through which all leaves that enters elsewhere: what stands before it is carried out through
+    it, which disturbs vortices that leave less; what comes back in is ambient too. Two periodic sides are one.
+    ``Boundary.add`` makes other kinds.
 
     Args:
         kind: Which of these.
@@ -204,6 +215,16 @@ class Side:
     def is_open(self) -> bool:
         """Whether any of it is open."""
         return any(patch.kind.is_open for patch in self.patches)
+
+    @property
+    def is_convected(self) -> bool:
+        """Whether any of it is an outflow."""
+        return any(patch.kind.is_convected for patch in self.patches)
+
+    @property
+    def lets_out(self) -> bool:
+        """Whether as much leaves through any of it as has to."""
+        return self.is_open or self.is_convected
 
     @property
     def varies(self) -> bool:
@@ -320,7 +341,7 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float
                 )
                 net += float(speed.sum()) * (1 if end == 0 else -1)
                 total += float(np.abs(speed).sum())
-    if any(side.is_open for pair in sides for side in pair):
+    if any(side.lets_out for pair in sides for side in pair):
         return
     if any(side.varies for pair in sides for side in pair):
         raise ValueError("an inflow changes with t, and no side is open: what flows in must have somewhere to go")

@@ -9,6 +9,7 @@ from ..grid import Grid
 from ..kernels import float_vector, int_vector
 from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
+from .outflow import Outflow, balance
 from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
 from .sides import Boundaries, Profile, Side, as_side, check_sides, velocity_of
 
@@ -48,6 +49,10 @@ class Walls:
         self._laid: dict[tuple, list[LaidSide]] = {}
         self._time, self._fastest = 0.0, self._find_fastest(0.0)
         self._require_shapes()
+        leaving = [i for i, side in enumerate(self._flat) if side.is_convected]
+        if leaving and grid.collocated:
+            raise ValueError("a side is an outflow, which the collocated grid has not; it needs the staggered one")
+        self._outflows = {i: Outflow(grid, self._plane(i, i // 2), self._flat[i]) for i in leaving}
         self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
 
     @property
@@ -99,6 +104,56 @@ class Walls:
         for key, laid in self._laid.items():
             for each in [each for each in laid if each.varies]:
                 each.set(time, self._pads(key))
+
+    def convect(self, velocity, dt: float) -> None:
+        """Let what stands on outflows be what a ``velocity`` brings there in ``dt`` seconds."""
+        known = all(outflow.velocity is not None for outflow in self._outflows.values())
+        for outflow in self._outflows.values():
+            outflow.advance(velocity, dt)
+        if not known:
+            self._changed_outflows()
+        self._set_outflows()
+
+    def forget_outflow(self) -> None:
+        """Take what stands on outflows from the inside, until the next ``convect``: another flow begins."""
+        for outflow in self._outflows.values():
+            outflow.velocity = None
+        self._changed_outflows()
+
+    def _changed_outflows(self) -> None:
+        """What was made with outflows known is made anew now that they are not, or the other way round."""
+        if self._outflows:
+            self._rules.clear()
+            self._laid.clear()
+
+    def _set_outflows(self) -> None:
+        for key, laid in self._laid.items():
+            for each in laid:
+                if key[0] == each.plane.axis and self.sides[each.plane.axis][each.plane.end].is_convected:
+                    each.set(self._time, self._pads(key))
+
+    @property
+    def balances(self) -> bool:
+        """Whether what leaves through outflows is made to be as much as must."""
+        return bool(self._outflows) and not self.has_open
+
+    def balance(self, velocity, missing: float, open=None) -> bool:
+        """Let ``missing`` more leave through outflows, and lay that onto the sides of ``velocity``.
+
+        Args:
+            velocity: The velocity.
+            missing: Sum over faces of the velocity out of the box that is missing, m/s.
+            open: How far solids leave each face open; left out, all of it.
+
+        Returns:
+            Whether any of it can.
+        """
+        if any(outflow.velocity is None for outflow in self._outflows.values()):
+            self.convect(velocity, 0.0)
+        possible = balance(self._outflows, missing, open)
+        self._set_outflows()
+        self.fill_velocity(velocity, keep=True)
+        return possible
 
     def _plane(self, i: int, component: int) -> Plane:
         """A side as a component sees it."""
@@ -167,7 +222,10 @@ class Walls:
                 return Rule(-1.0, side.value(name, k))
             return Rule(0.0, self._entering(side, name, k)) if name and kind.passes and not keep else Rule(1.0)
         if component == axis and not self.grid.collocated:
-            if kind.is_open:
+            outflow = self._outflows[i].velocity if kind.is_convected else None
+            if outflow is not None:
+                return Rule(0.0, Profile(lambda time, *x: outflow))
+            if kind.is_open or kind.is_convected:
                 return Rule(0.0, left=True) if keep else Rule(1.0)
             return Rule(0.0, velocity_of(side, component))
         # The side, or what flows in, is half a cell away from the first value and from its ghost.

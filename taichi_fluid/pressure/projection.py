@@ -10,7 +10,7 @@ from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
-from ..kernels import Array, Operator, cells_of, int_vector, kernel_family, write_strip
+from ..kernels import PARTIALS, Array, Operator, add, cells_of, int_vector, kernel_family, write_strip
 from ..limits import require_positive
 from ..operators.differences import gradient_at
 from .residual import SolveResult
@@ -130,6 +130,20 @@ def gradient_kernels(loops, cut):
     return subtract_gradient, subtract_centred_gradient
 
 
+@ti.func
+def _rhs_of(c, I, s, rhs: Array):
+    return rhs[c]
+
+
+@kernel_family
+def sum_kernels(loops):
+    @ti.kernel
+    def sum_rhs(rhs: Array, n: loops.IntVector, partials: Array, out: Array):
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _rhs_of, (rhs,))
+
+    return (sum_rhs,)
+
+
 class Projection:
     """Projects velocities of one grid.
 
@@ -159,6 +173,7 @@ class Projection:
         cut = solids is not None or walls.open_in_part
         self.solver, self.hindrance = pressure_solver(grid, method, sides, cut, scratch)
         self._open = grid.array(grid.dim) if walls.open_in_part else None
+        self._partials, self._total = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, cut)
@@ -236,6 +251,11 @@ class Projection:
         """
         self.grid.require(pressure=pressure)
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
+        if self.walls.balances:
+            sum_kernels(self.grid.loops).sum_rhs(self._rhs, self.grid.n, self._partials, self._total)
+            missing = float(self._total[0]) * dt / (rho * self.grid.dx)
+            if self.walls.balance(velocity, missing, None if self.solids is None else self.solids.open):
+                self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:
             result = self.solver.sweep(self._rhs, pressure, sweeps)
         else:

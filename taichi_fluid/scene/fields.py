@@ -4,20 +4,17 @@ Nothing here needs Taichi. What hangs on the table of what is carried is added b
 stands in ``rules``.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
-from ..boundaries.sides import Boundary, Part, Profile, Side, check_sides, places_on_side
+from ..boundaries.sides import Boundary, Part, Profile, Side, check_sides
 from ..carried import CARRIED, MEASURED
 from ..limits import is_number
-from .beginnings import AXES, read_expression
-from .expressions import Expression
+from .profiles import FASTEST, PlacesOfSide, checked_mean, computed_by, profiles_of
 
 
 def number(
@@ -96,28 +93,28 @@ class _OnSide(Config):
         None, description="of a moving wall or an inflow, m/s; of an inflow also expressions in x, y, z and t"
     )
 
-    def _side(self, places: "_Places", parts: Sequence[Part] = ()) -> Side:
+    def _side(self, places: PlacesOfSide, parts: Sequence[Part] = ()) -> Side:
         kind = Boundary(self.kind)
         values = {name: getattr(self, name, None) for name in CARRIED}
         fluxes = {name: getattr(self, flux_field(name), None) for name in CARRIED}
         # What flows in from elsewhere has what is outside; a wall holds that only if it says so.
         unsaid = {name: None if kind.is_closed else row.outside_value for name, row in CARRIED.items()}
         values = {
-            name: _profiles(name, value, CARRIED[name].limit, places)
+            name: profiles_of(name, value, CARRIED[name].limit, places)
             for name, value in values.items()
             if value not in (None, unsaid[name])
         }
         fluxes = {
-            name: _profiles(flux_field(name), flux, CARRIED[name].limit, places)
+            name: profiles_of(flux_field(name), flux, CARRIED[name].limit, places)
             for name, flux in fluxes.items()
             if flux is not None
         }
         velocity, profiles = list(self.velocity or ()), {}
         for k, each in enumerate(velocity):
             if isinstance(each, str):
-                mean, varies = checked_mean(each, f"velocity: component {k},", _FASTEST, places.of(k))
+                mean, varies = checked_mean(each, f"velocity: component {k},", FASTEST, places.of(k))
                 velocity[k] = mean
-                profiles[k] = Profile(functools.partial(_computed, read_expression(each, places.dim)), varies)
+                profiles[k] = Profile(computed_by(each, places.dim), varies)
         return Side(kind, tuple(velocity), values, fluxes, profiles, tuple(parts))
 
 
@@ -131,7 +128,7 @@ class PartOfSide(_OnSide):
         description="its upper corner, m"
     )
 
-    def part(self, places: "_Places") -> Part:
+    def part(self, places: PlacesOfSide) -> Part:
         """The part as the solver has it."""
         if len(self.lower) != places.dim - 1 or len(self.upper) != places.dim - 1:
             raise ValueError(
@@ -147,7 +144,7 @@ class SideOfBox(_OnSide):
         (), description="where it is otherwise, each in the place of what stands before it"
     )
 
-    def side(self, places: "_Places") -> Side:
+    def side(self, places: PlacesOfSide) -> Side:
         """The side as the solver has it.
 
         Raises:
@@ -160,72 +157,6 @@ class SideOfBox(_OnSide):
             except ValueError as error:
                 raise ValueError(f"parts[{i}].{error}") from None
         return self._side(places, parts)
-
-
-class _Places(NamedTuple):
-    """Where a side, or the part of it between two ``corners``, lies in the box."""
-
-    shape: tuple[int, ...]
-    size: tuple[float, ...]
-    axis: int
-    end: int
-    staggered: bool
-    corners: tuple = ()
-
-    @property
-    def dim(self) -> int:
-        return len(self.size)
-
-    def of(self, component: int) -> tuple:
-        """What ``checked_mean`` needs to know for a velocity component, or for -1."""
-        face = component if self.staggered else -1
-        return (self.shape, self.size, self.axis, self.end, face), self.corners
-
-
-def _profiles(name: str, value: Any, most: float, places: _Places) -> Any:
-    """What a side says of a quantity, with a ``Profile`` for each expression."""
-    if isinstance(value, tuple):
-        return tuple(_profiles(f"{name}.{k}", each, most, places) for k, each in enumerate(value))
-    if not isinstance(value, str):
-        return value
-    _, varies = checked_mean(value, f"{name},", most, places.of(-1))
-    return Profile(functools.partial(_computed, read_expression(value, places.dim)), varies)
-
-
-def _computed(expression: Expression, time: float, *x: np.ndarray) -> np.ndarray:
-    return expression(**dict(zip(AXES, x, strict=False)), t=time)
-
-
-@functools.lru_cache(maxsize=64)  # a scene asks for its sides again and again
-def checked_mean(text: str, what: str, most: float, where: tuple) -> tuple[float, bool]:
-    """Mean at time 0 of an expression on a side, and whether time changes it.
-
-    Args:
-        text: The expression.
-        what: How a message begins.
-        most: Size of the largest number that it may be.
-        where: Arguments of ``places_on_side``; and corners of the part that is meant, or nothing for all of it.
-
-    Raises:
-        ValueError: if it cannot be read, or is not finite or too large somewhere.
-    """
-    place, corners = where
-    x, dim = places_on_side(*place), len(place[0])
-    try:
-        expression = read_expression(text, dim)
-    except ValueError as error:
-        raise ValueError(f"{what.partition(':')[0].rstrip(',')}: {error}") from None
-    values = np.broadcast_to(_computed(expression, 0.0, *x), np.broadcast_shapes(*(each.shape for each in x)))
-    if corners:
-        values = values[Part(*corners, Side(Boundary.NO_SLIP)).covers(x, place[2], place[1][0] / place[0][0])]
-    if not (np.abs(values) <= most).all():
-        unit = " m/s" if what.startswith("velocity") else ""
-        raise ValueError(f"{what} {text!r}, is not a number of at most {most:g}{unit} everywhere at time 0")
-    return float(values.mean()) if values.size else 0.0, "t" in expression.uses
-
-
-_FASTEST = 1e6
-"""Of an inflow, m/s."""
 
 
 def flux_field(name: str) -> str:
@@ -274,14 +205,14 @@ class Domain(Config):
             return Side(Boundary(side))
         size = tuple(n * self.dx for n in self.shape)
         try:
-            return side.side(_Places(self.shape, size, axis, end, self.grid == "staggered"))
+            return side.side(PlacesOfSide(self.shape, size, axis, end, self.grid == "staggered"))
         except ValueError as error:
             raise ValueError(f"boundaries[{axis}][{end}].{error}") from None
 
     @property
     def has_open(self) -> bool:
-        """Whether any side is open."""
-        return any(side.is_open for pair in self.sides for side in pair)
+        """Whether as much leaves through any side as has to."""
+        return any(side.lets_out for pair in self.sides for side in pair)
 
     @model_validator(mode="after")
     def _check(self):
@@ -290,6 +221,8 @@ class Domain(Config):
         check_sides(self.sides, self.shape, self.dx)
         if self.grid == "collocated" and any(side.parts for pair in self.sides for side in pair):
             raise ValueError("grid is 'collocated', whose sides have no parts: they need the 'staggered' grid")
+        if self.grid == "collocated" and any(side.is_convected for pair in self.sides for side in pair):
+            raise ValueError("grid is 'collocated', which has no outflow: that needs the 'staggered' grid")
         return self
 
 

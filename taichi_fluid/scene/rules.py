@@ -129,6 +129,8 @@ class Scene(Config):
             raise ValueError("look.compare is true, which shows the collocated grid too, and that holds no solids")
         if self.look.compare and any(side.parts for _, side in self._sides()):
             raise ValueError("look.compare is true, which shows the collocated grid too, whose sides have no parts")
+        if self.look.compare and any(side.is_convected for _, side in self._sides()):
+            raise ValueError("look.compare is true, which shows the collocated grid too, and that has no outflow")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
             raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")

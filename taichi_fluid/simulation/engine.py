@@ -109,6 +109,7 @@ class Engine:
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
         self.walls.at(0.0)
+        self.walls.forget_outflow()
         if self.solids:
             self.solids.update(0.0)
         self.build(None)
@@ -194,6 +195,7 @@ class Engine:
         For a caller who has written the arrays between two steps. Faces on open sides stay as they are.
         """
         self.grid.require_runtime()
+        self.walls.forget_outflow()
         self.fill_scalars()
         self.fill_velocity(keep=True)
 

@@ -256,6 +256,7 @@ class Simulation(Engine, Flow):
         stage_ms = {}
         self.pressure_result, self.diffusion_results = None, []
         self.walls.at(self.time + dt)
+        self.walls.convect(self.state.velocity.current, dt)
         for stage in list(self.stages):
             here = self._underway = _Underway(stage.name)
             seconds, start = 0.0, time.perf_counter()
