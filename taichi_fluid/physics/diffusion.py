@@ -5,6 +5,7 @@ for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
 from .._ti import argument, ti
+from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
@@ -13,6 +14,7 @@ from ..limits import require_not_negative
 from ..operators.differences import difference_sum
 from ..operators.interpolation import step_to_corner, strides_across
 from ..pressure.solver import EllipticSolver, SolveResult
+from .warm_solids import WarmSolids
 
 
 @ti.func
@@ -169,7 +171,7 @@ class Diffusion:
             their slip.
         tolerance: Relative residual of the change.
         max_iterations: Give up after these.
-        solids: No scalar flows into them; they hold the velocity beside them, or let it slip.
+        solids: No scalar flows into them but what they hold or give; they hold the velocity beside them, or let it slip.
         sweeps: Relax so often in place of the tolerance; left out, solve.
     """
 
@@ -185,6 +187,7 @@ class Diffusion:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.tolerance, self.max_iterations, self.sweeps = tolerance, max_iterations, sweeps
         self._solvers = {}
+        self._warm: WarmSolids | None = None
         self._rhs, self._change = grid.array(), grid.array()
         self._kernels = diffusion_kernels(grid.loops)
 
@@ -227,7 +230,7 @@ class Diffusion:
             self._change.fill(0.0)
             result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
         self._kernels.add_change(self._change, a, self.grid.n, offset, 1.0)
-        self.walls.fill(a, component, offset, name)
+        self._finish(a, component, offset, name)
         return result
 
     def _set_up(
@@ -240,6 +243,9 @@ class Diffusion:
         grid = self.grid
         solver, first = self._solver(shift), self.walls.first_unknown(component)
         sides = self.walls.diffusion_sides(component, shift, name)
+        if component == SCALAR and name is not None and self.solids is not None and self.solids.gives(name):
+            self._set_up_beside_warm_solids(solver, sides, a, diffusivity, offset, name)
+            return solver
         uneven = bool(self.walls.held_in_part(component, name))
         if self.solids is None:
             if uneven:
@@ -259,18 +265,40 @@ class Diffusion:
             if uneven:
                 self.walls.add_held(self._change, system.unknown, component, name)
             solver.setup(first, sides, mask, begin, held=self._change)
-        fluxes = self._fluxes(component, offset, name)
-        if fluxes is not None:
-            scale = grid.dx / diffusivity
-            flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
         if component == SCALAR and name is not None:
-            scale = grid.dx / diffusivity
-            self.walls.add_fluxes(self._rhs, solver.inv_diag, name, offset // grid.cells, scale)
+            self._add_given(solver, diffusivity, offset, name)
         return solver
 
-    def _fluxes(self, component: int, offset: int, name: str | None):
-        """What walls give of a scalar, for kernels; None where they give nothing."""
-        return self.walls.fluxes(name, offset // self.grid.cells) if component == SCALAR else None
+    def _set_up_beside_warm_solids(
+        self, solver: EllipticSolver, sides: BoundaryCoefficients, a, diffusivity: float, offset: int, name: str
+    ) -> None:
+        """The same for a scalar that solids hold or give."""
+        if self._warm is None:
+            assert self.solids is not None
+            self._warm = WarmSolids(self.solids)
+        warm, first, k = self._warm, self.walls.first_unknown(SCALAR), offset // self.grid.cells
+        warm.mark(name, k)
+        solver.mark(first, sides, warm.free)
+        warm.compute(a, offset, name, solver.system, self._change, self._rhs)
+        self.walls.add_held(self._change, solver.system.unknown, SCALAR, name)
+        solver.setup(first, sides, warm.free, held=self._change)
+        self._add_given(solver, diffusivity, offset, name)
+        warm.add_given(self._rhs, solver.inv_diag, name, k, self.grid.dx / diffusivity)
+
+    def _add_given(self, solver: EllipticSolver, diffusivity: float, offset: int, name: str) -> None:
+        """Add what walls give to the right-hand side."""
+        grid, scale = self.grid, self.grid.dx / diffusivity
+        fluxes = self.walls.fluxes(name, offset // grid.cells)
+        if fluxes is not None:
+            flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
+        self.walls.add_fluxes(self._rhs, solver.inv_diag, name, offset // grid.cells, scale)
+
+    def _finish(self, a, component: int, offset: int, name: str | None) -> None:
+        """Fill what is held or given beside what has been diffused."""
+        if component == SCALAR and name is not None and self.solids is not None and self.solids.gives(name):
+            assert self._warm is not None
+            self._warm.set_held(a, offset, name)
+        self.walls.fill(a, component, offset, name)
 
     def explicit_part(self, diffusivity: float, dt: float) -> float:
         """Seconds of a step ``dt`` that are diffused explicitly at its beginning, to be of second order in time.
@@ -300,7 +328,7 @@ class Diffusion:
         self._set_up(a, diffusivity, shift, component, offset, name)
         scale = diffusivity * self.explicit_part(diffusivity, dt) / self.grid.dx**2
         self._kernels.add_change(self._rhs, a, self.grid.n, offset, scale)
-        self.walls.fill(a, component, offset, name)
+        self._finish(a, component, offset, name)
 
     def advance_velocity(self, velocity, viscosity: float, dt: float) -> None:
         """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""

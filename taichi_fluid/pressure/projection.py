@@ -173,7 +173,8 @@ class Projection:
         cut = solids is not None or walls.open_in_part
         self.solver, self.hindrance = pressure_solver(grid, method, sides, cut, scratch)
         self._open = grid.array(grid.dim) if walls.open_in_part else None
-        self._partials, self._total = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+        if walls.balances:
+            self._partials, self._total = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
         self._gradient = gradient_kernels(grid.loops, cut)

@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Sequence
-from typing import Annotated, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from ..carried import CARRIED
-from .fields import Colour, Config, Edges, OneOf, Turn, Vector, number
+from .fields import Colour, Config, Edges, OneOf, Turn, Vector, flux_field, number
 from .pictures import PillowMissing, paintable, read_picture, text_picture
 
 
@@ -101,6 +101,18 @@ class _Solid(Config):
     begin: float = number(0.0, "s", "time at which it appears", slider=(0, 10), ge=0, le=1e6)
     end: float | None = number(None, "s", "time at which it is gone; left out, never", slider=(0, 20), ge=0, le=1e6)
     colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What it holds at its surface, by the quantity's name."""
+        values = {name: getattr(self, name, None) for name in CARRIED}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def fluxes(self) -> dict[str, Any]:
+        """What it gives, by the quantity's name."""
+        fluxes = {name: getattr(self, flux_field(name), None) for name in CARRIED}
+        return {name: flux for name, flux in fluxes.items() if flux is not None}
 
     @property
     def spin(self) -> tuple[float, ...]:

@@ -22,6 +22,11 @@ def bytes_needed(scene: Scene) -> int:
         words += 2  # the prescribed divergence, and what is left beside it
     if scene.solids:
         words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, regions
+    sides = [side for pair in scene.domain.sides for side in pair]
+    if any(side.is_open and side.parts for side in sides):
+        words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
+    if any(solid.values or solid.fluxes for solid in scene.solids):
+        words += 1  # where it is solved for
     if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
     words += 4 + 1  # the picture's optical volume and light

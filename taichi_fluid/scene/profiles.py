@@ -23,6 +23,7 @@ class PlacesOfSide(NamedTuple):
 
     @property
     def dim(self) -> int:
+        """Axes of the box."""
         return len(self.size)
 
     def of(self, component: int) -> tuple:

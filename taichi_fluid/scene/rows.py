@@ -6,25 +6,30 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from ..carried import CARRIED, RATES, Carried
-from .bodies import SOURCES
+from .bodies import SOLIDS, SOURCES
 from .fields import Config, Domain, Fluid, Given, Initial, PartOfSide, SideOfBox, flux_field, number
 from .rules import Scene
 
-_WRITTEN = {model: dict(model.model_fields) for model in (*SOURCES.values(), PartOfSide, SideOfBox, Fluid, Initial)}
+_WRITTEN = {
+    model: dict(model.model_fields)
+    for model in (*SOURCES.values(), *SOLIDS.values(), PartOfSide, SideOfBox, Fluid, Initial)
+}
 """The fields that stand in each class."""
 
 
 SIDES = PartOfSide, SideOfBox
 
 
-def _amount(row: Carried, default: float | tuple[float, ...] | None, unit: str, meaning: str) -> FieldInfo:
-    """A number for each component of a quantity; with the default None it may be left out, or be an expression."""
+def _amount(
+    row: Carried, default: float | tuple[float, ...] | None, unit: str, meaning: str, text: bool = False
+) -> FieldInfo:
+    """A number for each component of a quantity, or a ``text``; with the default None it may be left out."""
     limits: dict[str, float] = {"ge": -row.limit, "le": row.limit}
     extra = {"slider": row.slider, "start": row.outside_value}
     one: Any = Annotated[float, Field(**limits)]
-    if default is None:
+    if text:
         one = one | str
-    elif row.components == 1:
+    elif default is not None and row.components == 1:
         return FieldInfo.from_annotated_attribute(float, number(default, unit, meaning, **extra, **limits))
     kind = one if row.components == 1 else Annotated[tuple[(one,) * row.components], Field(strict=False)]
     made = number(default, unit, meaning, **extra)
@@ -63,11 +68,17 @@ def _made(model: type[Config]) -> dict[str, FieldInfo]:
             made[row.name] = _given(row)
         elif issubclass(model, SIDES):
             made[row.name] = _amount(
-                row, None, row.unit, f"{what} in what flows in, or that a wall holds; or an expression"
+                row, None, row.unit, f"{what} in what flows in, or that a wall holds; or an expression", text=True
             )
             unit = "m/s" if row.unit == "1" else f"{row.unit} m/s"
-            flux = _amount(row, None, unit, f"{what} that a wall gives each second through each m²; needs diffusivity")
+            flux = _amount(
+                row, None, unit, f"{what} that a wall gives each second through each m²; needs diffusivity", text=True
+            )
             made[flux_field(row.name)] = flux
+        elif model in SOLIDS.values():
+            made[row.name] = _amount(row, None, row.unit, f"{what} that it holds at its surface")
+            unit = "m/s" if row.unit == "1" else f"{row.unit} m/s"
+            made[flux_field(row.name)] = _amount(row, None, unit, f"{what} that it gives each second through each m²")
         else:
             made[row.name] = _amount(row, nothing, f"{row.unit}/s", f"{what} added each second")
     return made

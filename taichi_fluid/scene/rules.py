@@ -69,6 +69,7 @@ class Scene(Config):
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
         entering = {name for _, side in self._sides() for name in (*side.values, *side.fluxes)}
+        entering |= {name for solid in self.solids for name in (*solid.values, *solid.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
         entering |= {picture.quantity for picture in self.pictures}
         entering |= {name for name in self.initial.given if name != "velocity"}
@@ -220,6 +221,17 @@ class Scene(Config):
                     raise ValueError(
                         f"domain.boundaries.{i}.{flux_field(name)} is {side.fluxes[name]}; it needs a "
                         f"fluid.{diffusivity_field(row)} above 0 m²/s"
+                    )
+        for i, solid in enumerate(self.solids):
+            for name in (*solid.values, *solid.fluxes):
+                if name in solid.values and name in solid.fluxes:
+                    raise ValueError(f"solids[{i}] has a value and a flux of {name}; a solid has one of them")
+                if not rate_of(self.fluid, CARRIED[name], "diffusivity"):
+                    field = name if name in solid.values else flux_field(name)
+                    given = {**solid.values, **{flux_field(key): flux for key, flux in solid.fluxes.items()}}[field]
+                    raise ValueError(
+                        f"solids[{i}].{field} is {given}; it needs a "
+                        f"fluid.{diffusivity_field(CARRIED[name])} above 0 m²/s"
                     )
 
     def _check_initial(self) -> None:

@@ -63,7 +63,7 @@ class Engine:
     def __init__(
         self, scene: Scene, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
     ):
-        self._scene, self._sides = scene, dict(sides)
+        self._scene, self._sides, self._solids = scene, dict(sides), tuple(solids)
         self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
         stand = {(axis, end): side for axis, pair in enumerate(scene.domain.sides) for end, side in enumerate(pair)}
         for place in self._sides:
@@ -93,7 +93,7 @@ class Engine:
     def carried(self) -> dict[str, int]:
         """Names of the quantities that scene and sides bring in, with their components."""
         patches = [patch for side in self._sides.values() for patch in side.patches]
-        names = {name for patch in patches for name in (*patch.values, *patch.fluxes)}
+        names = {name for said in (*patches, *self._solids) for name in (*said.values, *said.fluxes)}
         return {**{name: CARRIED[name].components for name in CARRIED if name in names}, **self._scene.carried}
 
     def begin(self) -> None:
@@ -214,4 +214,6 @@ def _solid(config: AnySolid) -> Solid:
     shape = config.shape
     if isinstance(config, MeshSolid):
         shape = sample_mesh(read_triangles(config.file), config.size, config.points)
-    return Solid(shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end)
+    return Solid(
+        shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end, config.values, config.fluxes
+    )

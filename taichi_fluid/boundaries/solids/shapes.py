@@ -1,7 +1,8 @@
 """What a solid is: a shape, how it moves, and when it is there."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Solid:
         slip: Whether the fluid slides along it without friction.
         begin: Time at which it appears, s.
         end: Time at which it is gone, s.
+        values: What it holds at its surface, of quantities by name: one number or one for each component.
+        fluxes: What it gives the fluid each second through each m² of it (2D: m), in the quantity's unit times m/s.
     """
 
     shape: Any
@@ -51,8 +54,13 @@ class Solid:
     slip: bool = False
     begin: float = 0.0
     end: float = math.inf
+    values: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    fluxes: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self):
+        for name in self.values:
+            if name in self.fluxes:
+                raise ValueError(f"a solid has a value and a flux of {name}; it has one of them")
         for name in ("a", "b"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         if isinstance(self.shape, str):

@@ -59,11 +59,29 @@ class Solids:
         self._kernels = solid_kernels(grid.costly_loops)
         self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
+        self._conditions = {}
         sampled = [index for index, solid in enumerate(self.solids) if isinstance(solid.shape, SampledDistance)]
         self._tables = {index: array_of(self.solids[index].shape.values) for index in sampled}
         self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
+
+    def gives(self, name: str | None) -> bool:
+        """Whether any solid holds a quantity at a value, or gives it."""
+        return any(name in solid.values or name in solid.fluxes for solid in self.solids)
+
+    def conditions(self, name: str, k: int):
+        """Of each image of a solid whether it holds component ``k`` of a quantity, at which value, and what it gives."""
+        if (name, k) not in self._conditions:
+            rows = np.zeros((len(self.solids) * self.images, 3), np.float32)
+            for index, solid in enumerate(self.solids):
+                value, flux = (
+                    float(np.ravel(said.get(name, 0.0))[k]) if name in said else 0.0
+                    for said in (solid.values, solid.fluxes)
+                )
+                rows[index * self.images : (index + 1) * self.images] = name in solid.values, value, flux
+            self._conditions[name, k] = array_of(rows)
+        return self._conditions[name, k]
 
     def update(self, time: float) -> bool:
         """Put every solid where it is at ``time``; returns whether any face may have changed."""

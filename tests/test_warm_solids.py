@@ -1,0 +1,132 @@
+"""Solids that hold what is carried at their surface, or give it: conduction, amounts, scenes and refusals."""
+
+import numpy as np
+import pytest
+from scenes_for_tests import scene
+from test_scene import refusal
+
+from taichi_fluid._ti import ti
+from taichi_fluid.boundaries.solids import Motion, Solid
+from taichi_fluid.simulation import Simulation
+
+MIDDLE, INNER, OUTER = (0.503, 0.494, 0.507), 0.15, 0.45
+
+
+@ti.func
+def shell(x):
+    """A solid all around a ball."""
+    return ti.f32(0.45) - x.norm()
+
+
+def between(dim, n, inner, steps=4):
+    """A ball, or cylinder, in a shell that holds 0: the steady temperature and the distance from the middle."""
+    made = scene((n,) * dim, 1.0 / n, {"heat_diffusion": 1.0, "gravity": [0.0] * dim}, {"dt": 1.0})
+    around = Solid(shell, motion=Motion(MIDDLE[:dim]), values={"temperature": 0.0})
+    simulation = Simulation(made, solids=[Solid("sphere", MIDDLE[:dim], (), INNER, **inner), around])
+    for _ in range(steps):
+        simulation.step()
+    x = np.meshgrid(*((np.arange(n) + 0.5) / n - m for m in MIDDLE[:dim]), indexing="ij", sparse=True)
+    return simulation.to_numpy("temperature").astype(float), np.sqrt(sum(each**2 for each in x))
+
+
+def steady(dim, r, given, by_flux):
+    """The exact solution: ln r between cylinders, 1/r between balls."""
+    fall = np.log(OUTER / r) if dim == 2 else 1 / r - 1 / OUTER
+    whole = np.log(OUTER / INNER) if dim == 2 else 1 / INNER - 1 / OUTER
+    return given * fall * INNER ** (dim - 1) if by_flux else given * fall / whole
+
+
+@pytest.mark.parametrize("by_flux", [False, True])
+def test_conduction_between_cylinders_is_of_second_order_in_the_mean(by_flux):
+    """Mean error at 16, 32, 64: held 1.3e-2, 2.9e-3, 7.8e-4; given 2.4e-3, 5.7e-4, 1.6e-4."""
+    errors = []
+    for n in (16, 32, 64):
+        found, r = between(2, n, {"fluxes" if by_flux else "values": {"temperature": 2.0}})
+        fluid = (r > INNER) & (r < OUTER)
+        errors.append(np.abs(found - steady(2, r, 2.0, by_flux))[fluid].mean())
+    assert errors[0] > 3.2 * errors[1] > 3.2**2 * errors[2]
+    assert errors[2] < 2e-3
+
+
+@pytest.mark.parametrize("by_flux", [False, True])
+def test_conduction_between_balls(by_flux):
+    found, r = between(3, 24, {"fluxes" if by_flux else "values": {"temperature": 1.0}})
+    fluid, exact = (r > INNER) & (r < OUTER), steady(3, np.maximum(r, 0.01), 1.0, by_flux)
+    # The ball is 3.6 cells in radius: a part of a cell of its steepest slope.
+    assert np.abs(found - exact)[fluid].mean() < 0.03 * exact[fluid].max()
+
+
+def test_what_a_solid_gives_is_what_the_box_gains(dim):
+    """In a closed box: its flux times its surface, which faces open in part make of a ball to a few percent."""
+    n, dx = 16, 1 / 16
+    solid = Solid("sphere", MIDDLE[:dim], (), 0.25, fluxes={"temperature": 0.5})
+    made = scene((n,) * dim, dx, {"heat_diffusion": 0.05, "gravity": [0.0] * dim}, {"dt": 0.1})
+    simulation = Simulation(made, solids=[solid])
+    for _ in range(5):
+        simulation.step()
+    gained = simulation.to_numpy("temperature").astype(float).sum() * dx**dim
+    surface = 2 * np.pi * 0.25 if dim == 2 else 4 * np.pi * 0.25**2
+    assert gained == pytest.approx(0.5 * 0.5 * surface, rel=0.03)
+
+
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_a_box_that_holds_what_all_has_changes_nothing_and_a_flow_stays_between_what_solids_hold(dim, scheme):
+    source = {"solver.scheme": scheme}
+    fluid = {"heat_diffusion": 0.002, "viscosity": 0.001}
+    made = scene((12,) * dim, 0.1, fluid, {"dt": 0.05}).with_values(source)
+    warm = Solid("sphere", (0.6,) * dim, (), 0.25, values={"temperature": 3.0})
+    simulation = Simulation(made, solids=[warm])
+    simulation.set(temperature=3.0)
+    for _ in range(3):
+        simulation.step()
+    fluid_cells = simulation.to_numpy("fluid") > 0
+    np.testing.assert_allclose(simulation.to_numpy("temperature")[fluid_cells], 3.0, rtol=1e-5)
+    simulation.reset()
+    for _ in range(12):
+        simulation.step()
+    heat = simulation.to_numpy("temperature")[fluid_cells]
+    assert heat.min() > -1e-4
+    assert heat.max() < 3.0 + 1e-4
+    speed = simulation.to_numpy("velocity")
+    assert speed[1].max() > 0.005, "warm fluid rises"
+
+
+def test_a_thick_wall_that_holds_a_value_beside_the_box_is_a_wall_of_the_box():
+    """A solid up to a face of the grid, and the wall of a smaller box: the same straight line between them."""
+    block = {"shape": "box", "center": [0.1, 0.25], "size": [0.2, 1.0], "temperature": 2.0}
+    sides = [["no-slip", {"kind": "no-slip", "temperature": 0.0}], ["free-slip", "free-slip"]]
+    fluid = {"heat_diffusion": 1.0, "gravity": [0.0, 0.0]}
+    simulation = Simulation(scene((8, 5), 0.1, fluid, {"dt": 10.0}, (), sides).with_values({"solids": [block]}))
+    for _ in range(4):
+        simulation.step()
+    expected = 2.0 * (0.8 - 0.1 * (np.arange(2, 8) + 0.5)) / 0.6
+    # Solids are a ten-thousandth of a cell larger than they say.
+    np.testing.assert_allclose(simulation.to_numpy("temperature")[2:], expected[:, None] * np.ones(5), atol=1e-3)
+
+
+def test_a_scene_with_warm_solids_comes_back_and_carries_what_they_hold():
+    solid = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "smoke": 1.0, "temperature_flux": 2.0}
+    made = scene((8, 8), 0.1, {"heat_diffusion": 0.1, "smoke_diffusion": 0.1}).with_values({"solids": [solid]})
+    assert type(made).loads(made.dumps()) == made
+    assert set(made.carried) == {"smoke", "temperature"}
+    assert set(
+        Simulation(
+            scene((8, 8), 0.1), solids=[Solid("sphere", (0.4, 0.4), (), 0.2, values={"dye": (1, 0, 0)})]
+        ).state.carried
+    ) == {"smoke", "dye"}
+
+
+def test_what_solids_cannot_hold_is_refused_in_a_sentence():
+    made = scene((8, 8), 0.1)
+    ball = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2}
+
+    def refused(**values):
+        return refusal(lambda: made.with_values({"solids": [{**ball, **values}]}))
+
+    assert "solids[0].temperature is 5.0; it needs a fluid.heat_diffusion above 0 m²/s" in refused(temperature=5.0)
+    assert "solids[0].temperature_flux is 5.0" in refused(temperature_flux=5.0)
+    assert "a value and a flux of smoke" in refused(smoke=1.0, smoke_flux=1.0)
+    assert "solids.0.temperature" in refused(temperature="hot")
+    assert "did you mean 'temperature'?" in refused(temprature=5.0)
+    with pytest.raises(ValueError, match="a value and a flux of smoke"):
+        Solid("sphere", (0.5, 0.5), (), 0.1, values={"smoke": 1.0}, fluxes={"smoke": 1.0})
