@@ -271,9 +271,14 @@ class Part:
 
 
 def on_side(
-    side: Side, number: Callable[[Side], Any], x: Sequence[np.ndarray], axis: int, dx: float, time: float = 0.0,
+    side: Side,
+    number: Callable[[Side], Any],
+    x: Sequence[np.ndarray],
+    axis: int,
+    dx: float,
+    time: float = 0.0,
     what: str = "a profile",
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """What each patch of a side says, a ``number`` or a ``Profile``, at places on that side."""
     made = None
     for i, patch in enumerate(side.patches):
