@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .boundaries.sides import Boundary, Kind, Side
+    from .boundaries.sides import Boundary, Kind, Part, Profile, Side
     from .boundaries.solids import Motion, SampledDistance, Solid
     from .carried import CARRIED, Carried
     from .grid import Grid
@@ -39,6 +39,8 @@ _HOME = {
     "Kind": ".boundaries.sides",
     "Motion": ".boundaries.solids",
     "NotFinite": ".simulation",
+    "Part": ".boundaries.sides",
+    "Profile": ".boundaries.sides",
     "Renderer": ".render.renderer",
     "SampledDistance": ".boundaries.solids",
     "Scene": ".scene",
@@ -65,6 +67,8 @@ __all__ = [
     "Kind",
     "Motion",
     "NotFinite",
+    "Part",
+    "Profile",
     "Renderer",
     "SampledDistance",
     "Scene",

@@ -12,7 +12,7 @@ from .rules import Scene
 
 _WRITTEN = {
     model: dict(model.model_fields)
-    for model in (*SOURCES.values(), *SOLIDS.values(), PartOfSide, SideOfBox, Fluid, Initial)
+    for model in (*SOURCES.values(), *SOLIDS.values(), SideOfBox, PartOfSide, Fluid, Initial)
 }
 """The fields that stand in each class."""
 
