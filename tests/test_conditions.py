@@ -246,6 +246,7 @@ def test_a_vent_works_beside_a_solid_too(dim):
     assert out == pytest.approx(-flux_through(simulation, 0, 0).sum(), rel=1e-4)
 
 
+@pytest.mark.vulkan_too
 def test_diffusion_between_parts_that_hold_and_parts_that_do_not():
     """A held part and an insulated one: the steady state of the matrix that says so, built here by itself."""
     shape, text = (6, 5), "1 + y"
@@ -302,6 +303,7 @@ def test_parts_need_the_staggered_grid():
     assert "look.compare" in refusal(lambda: room(2, **{"look.compare": True}))
 
 
+@pytest.mark.vulkan_too
 def test_cells_belong_to_a_part_by_their_centres():
     """From 0.15 to 0.35 of cells of 0.1: the centres at 0.15 and 0.25 are in it, that at 0.35 is not."""
     side = {"kind": "no-slip", "parts": [{"kind": "inflow", "velocity": [1.0, 0], "lower": [0.15], "upper": [0.35]}]}
@@ -384,6 +386,7 @@ def test_an_outflow_in_part_of_a_side_beside_a_solid_and_a_blast(dim):
     assert (flux_through(simulation, 0, 1)[outside] == 0).all()
 
 
+@pytest.mark.vulkan_too
 def test_beside_an_open_side_an_outflow_takes_what_comes_and_no_more():
     sides = [[{"kind": "inflow", "velocity": [1.0, 0.0]}, "outflow"], [WALL, "open"]]
     simulation = Simulation(box((8, 6), sides, **{"solver.tolerance": 1e-6}))

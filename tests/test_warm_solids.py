@@ -91,6 +91,7 @@ def test_a_box_that_holds_what_all_has_changes_nothing_and_a_flow_stays_between_
     assert speed[1].max() > 0.005, "warm fluid rises"
 
 
+@pytest.mark.vulkan_too
 def test_a_thick_wall_that_holds_a_value_beside_the_box_is_a_wall_of_the_box():
     """A solid up to a face of the grid, and the wall of a smaller box: the same straight line between them."""
     block = {"shape": "box", "center": [0.1, 0.25], "size": [0.2, 1.0], "temperature": 2.0}

@@ -103,7 +103,8 @@ def learn_rows() -> None:
         )
         model.model_fields.clear()
         model.model_fields.update(whole)
-    for model in (*_WRITTEN, Domain, Scene, *_heirs(Scene)):
+    # A side is made of its parts: once more after them.
+    for model in (*_WRITTEN, SideOfBox, Domain, Scene, *_heirs(Scene)):
         model.model_rebuild(force=True)
 
 
