@@ -28,6 +28,7 @@ from .layout import (
     flat,
     float_vector,
     int_vector,
+    copy_values,
     memory_of,
     strides_of,
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ..boundaries.walls import SCALAR
 from ..carried import rate_of
+from ..kernels import copy_values
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
@@ -38,7 +39,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
-    before.copy_from(velocity.current)
+    copy_values(velocity.current, before)
     yield from _explicitly(engine, dt)
     for each in [each for each in engine.forces if each.halves]:
         each.add(engine, half)
@@ -54,17 +55,14 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
     From the middle of a step that is where it has arrived there, and the velocity that is carried is reflected. Beside
     solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
     """
-    velocity, half = engine.state.velocity.current, 0.5 * dt
+    velocity = engine.state.velocity.current
     if not engine.halved:
         yield from _advect(engine, dt, velocity)
         return
     apart = not engine.advection.shares_paths
     if apart:
         yield from _advect_scalars(engine, dt)
-    engine.before.copy_from(velocity)
-    _press(engine, half)
-    yield
-    yield from _advect(engine, half, engine.before, scalars=not apart)
+    yield from _advect(engine, 0.5 * dt, velocity, scalars=not apart, reflected=True)
 
 
 def _press(engine: Engine, dt: float) -> None:
@@ -91,8 +89,8 @@ def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
     yield from _advect(engine, dt, engine.state.velocity.current, scalars=False)
 
 
-def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[None]:
-    """Carry the velocity ``along`` one that it may itself be, and what lies at centres if ``scalars``."""
+def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: bool = False) -> Iterator[None]:
+    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and what lies at centres if ``scalars``."""
     # The same to the end, as between two parts a new scene may bring in another.
     advection, velocity = engine.advection, engine.state.velocity
     together = scalars and advection.shares_paths
@@ -103,6 +101,8 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[
     yield
     if together:
         yield from _carry_scalars(engine, advection)
+    if reflected:
+        _press(engine, dt)
     out = velocity.current if advection.in_place else velocity.next
     for axis, offset in enumerate(velocity.begins()):
         advection.carry(velocity.current, out, axis, offset)
