@@ -14,8 +14,8 @@ def bytes_needed(scene: Scene) -> int:
     padded = math.prod(n + 2 for n in scene.domain.shape)
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
-    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 0)  # room to work in
-    if scene.solver.scheme == "reflection":
+    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 1)  # room to work in
+    if scene.solver.scheme == "reflection" and scene.domain.grid == "staggered":
         words += dim  # the velocity that carries
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
