@@ -1,7 +1,7 @@
 """What stands on each of the 2·dim sides of the box, and the ghost values that say so to every stencil."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .._ti import argument, ti
 from ..grid import Grid
@@ -173,7 +173,7 @@ class Walls:
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape)
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
-        self._rules, self._boxes = {}, {}
+        self._rules, self._changes, self._boxes = {}, {}, {}
         self.wrap = int_vector(grid.dim)(*map(int, self.periodic))
         self._profiles = [
             LaidProfile(grid, i // 2, i % 2, k, profile, side.kind.mirror(k == i // 2, grid.dx))
@@ -220,11 +220,14 @@ class Walls:
         """Factor, value and mode of every side for one quantity."""
         key = (component, name, k, keep)
         if key not in self._rules:
-            rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
-            factor, value, mode = zip(*rules, strict=True)
-            kernels = self._kernels
-            self._rules[key] = kernels.Numbers(*factor), kernels.Numbers(*value), kernels.Modes(*mode)
+            self._rules[key] = self._packed(self._side_rule(i, side, *key) for i, side in enumerate(self._flat))
         return self._rules[key]
+
+    def _packed(self, rules: Iterable[tuple[float, float, int]]):
+        """Factor, value and mode of every side, for a kernel."""
+        factor, value, mode = zip(*rules, strict=True)
+        kernels = self._kernels
+        return kernels.Numbers(*factor), kernels.Numbers(*value), kernels.Modes(*mode)
 
     def _side_rule(self, i: int, side: Side, component: int, name: str | None, k: int, keep: bool):
         kind, axis = side.kind, i // 2
@@ -294,6 +297,19 @@ class Walls:
         self.grid.require(None, array=array)
         rule = self._rule(SCALAR, name, k, True)
         self._kernels.fill_ghosts(array, self.grid.n, 0, SCALAR, *rule)
+
+    def fill_change(self, array, axis: int) -> None:
+        """Set sides and ghosts of what a velocity component on faces changes by, at the beginning of ``array``.
+
+        That is nothing on the sides it goes through, and beside the others what it is inside.
+        """
+        self.grid.require(None, array=array)
+        if axis not in self._changes:
+            self._changes[axis] = self._packed(
+                (1.0, 0.0, _WRAPS) if side.kind.wraps else (float(i // 2 != axis), 0.0, _GIVEN)
+                for i, side in enumerate(self._flat)
+            )
+        self._kernels.fill_ghosts(array, self.grid.n, 0, axis, *self._changes[axis])
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""

@@ -148,7 +148,7 @@ class Advection:
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
             if on_faces:
                 kernels.correct(current, *prediction, self._lost, self._room, *where, 0)
-                walls.fill(self._lost)
+                walls.fill_change(self._lost, axis)
                 kernels.limit(self._lost, *prediction, out, self._room, axis, grid.n, k)
             else:
                 kernels.correct(current, *prediction, out, self._room, *where, offset)
