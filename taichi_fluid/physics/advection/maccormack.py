@@ -317,7 +317,9 @@ def advection_kernels(loops, spec):
         along = Paths(paths, axis, lower, upper, period)
         transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
         prediction = Prediction(predicted, least, most)
-        each_strip(n, width, _correct_strip, (Component(a, offset), prediction, Component(out, begin), transport, width))
+        each_strip(
+            n, width, _correct_strip, (Component(a, offset), prediction, Component(out, begin), transport, width)
+        )
 
     @ti.kernel
     def limit(
