@@ -23,12 +23,12 @@ from .layout import (
     arch,
     array_of,
     cells_of,
+    copy_values,
     fast_max,
     fast_min,
     flat,
     float_vector,
     int_vector,
-    copy_values,
     memory_of,
     strides_of,
 )
