@@ -31,6 +31,9 @@ _SKEW = 0.3
 _SMOOTHING = 1.0 / 6.0
 """Of the second differences of what is lost: with it a short step has the fourth difference of cubic interpolation."""
 
+_UNKNOWN = 1e-30
+"""What is lost where a path ends at nothing that is known: so little that it adds nothing, and not 0."""
+
 
 @argument
 class Paths:
@@ -224,14 +227,14 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
     here, axis = cell_of_strip(c, k), transport.paths.axis
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(transport.spec.flow_through or transport.spec.solids):
-        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
+        lost = ti.select(known[k] > 0, lost, ti.f32(_UNKNOWN))
     corrected = prediction.value[here] + ti.f32(0.5) * lost
     corrected = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
     found[ti.i32(VALUE), k] = ti.select(axis >= 0, lost, corrected)
 
 
 @ti.func
-def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, marks: ti.template()):
+def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.template()):
     """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
 
     What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
@@ -248,9 +251,10 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, marks: ti.te
     room = ti.select(alike == 1, ti.f32(0.5) * least, ti.f32(0.0))
     value = q + ti.f32(0.5) * (here + ti.f32(_SMOOTHING) * bend)
     value = fast_min(fast_max(value, prediction.least[c] - room), prediction.most[c] + room)
-    value = _made_skew(value, c, prediction.value, paths, n, marks)
-    # Where nothing is lost nothing moved, or nothing is known of what was.
-    return ti.select(here == 0, q, value)
+    value = _made_skew(value, c, prediction.value, paths, n, spec.solids)
+    if ti.static(spec.flow_through or spec.solids):
+        value = ti.select(here == ti.f32(_UNKNOWN), q, value)
+    return value
 
 
 @ti.func
@@ -328,7 +332,7 @@ def advection_kernels(loops, spec):
     ):  # fmt: skip
         """What ``correct`` has left of a component of a velocity, as component ``component`` of ``out``."""
         prediction, along = Prediction(predicted, least, most), Paths(paths, axis, 0, 0, 0)
-        write_strips(n, ((out, component),), _limited_at, (lost, prediction, along, n, spec.solids))
+        write_strips(n, ((out, component),), _limited_at, (lost, prediction, along, n, spec))
 
     return {
         "mark_active": mark_active,
