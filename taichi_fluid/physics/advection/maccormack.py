@@ -227,7 +227,8 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
     here, axis = cell_of_strip(c, k), transport.paths.axis
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(transport.spec.flow_through or transport.spec.solids):
-        lost = ti.select(known[k] > 0, lost, ti.f32(_UNKNOWN))
+        nothing = ti.select(axis >= 0, ti.f32(_UNKNOWN), ti.f32(0.0))
+        lost = ti.select(known[k] > 0, lost, nothing)
     corrected = prediction.value[here] + ti.f32(0.5) * lost
     corrected = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
     found[ti.i32(VALUE), k] = ti.select(axis >= 0, lost, corrected)
@@ -241,19 +242,26 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     cell to cell as cubic interpolation does. Limits are the values that the prediction came from and, where what is lost
     has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
     """
-    here, q = lost[c], prediction.value[c]
-    bend, least, alike = ti.f32(0.0), abs(here), ti.i32(1)
+    q = ti.static(prediction.value)
+    here = lost[c]
+    bend, least, alike, lower, upper = ti.f32(0.0), abs(here), ti.i32(1), q[c], q[c]
     for d in ti.static(range(n.n)):
         after, before = lost[c + s[d]], lost[c - s[d]]
         bend += after - here - (here - before)
         least = fast_min(least, fast_min(abs(after), abs(before)))
         alike = ti.select(fast_min(after * here, before * here) > 0, alike, 0)
+        lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
+        upper = fast_max(upper, fast_max(q[c + s[d]], q[c - s[d]]))
     room = ti.select(alike == 1, ti.f32(0.5) * least, ti.f32(0.0))
-    value = q + ti.f32(0.5) * (here + ti.f32(_SMOOTHING) * bend)
+    value = q[c] + ti.f32(0.5) * here
     value = fast_min(fast_max(value, prediction.least[c] - room), prediction.most[c] + room)
+    # At most what varies from cell to cell asks for: where nothing moves nothing is smoothed. Between what is on either side.
+    most = ti.f32(12.0 * _SMOOTHING) * abs(here)
+    smoothed = value + ti.f32(0.5) * fast_min(fast_max(ti.f32(_SMOOTHING) * bend, -most), most)
+    value = fast_min(fast_max(smoothed, fast_min(value, lower)), fast_max(value, upper))
     value = _made_skew(value, c, prediction.value, paths, n, spec.solids)
     if ti.static(spec.flow_through or spec.solids):
-        value = ti.select(here == ti.f32(_UNKNOWN), q, value)
+        value = ti.select(here == ti.f32(_UNKNOWN), q[c], value)
     return value
 
 
