@@ -14,6 +14,7 @@ SLOW = (
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[2-debug",
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[3",
     "validation/test_heated_cavity.py::test_as_much_heat_goes_through_as_the_bench_mark_says[64-1e4]",
+    "test_loads.py::test_a_steady_drag_is_the_momentum_that_the_stream_loses",
     # In the window; the session and the panel have theirs without one.
     "test_window.py::test_every_preset_by_its_button[all]",
     "test_window.py::test_every_view_of_3d_by_its_button",

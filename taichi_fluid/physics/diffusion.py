@@ -42,44 +42,58 @@ def _hold_at(distance: Array, c, neighbour, s, component):
 
 @argument
 class Unknowns:
-    """Which values of a velocity ``component``, or of a ``SCALAR``, are solved for: those above 0 in ``mask``.
+    """Which values of a velocity ``component``, or of a ``SCALAR``, are solved for: those above 0 in ``mask[begin:…]``.
 
     The position of the first of them is ``first``; ``wrap`` is 1 along periodic axes.
     """
 
     mask: object
+    begin: object
     component: object
     first: object
     wrap: object
 
+    @ti.func
+    def way_to_solid(self, c, I, s, n, axis: ti.template(), side: ti.template()):
+        """Cells along ``axis`` to the solid beside ``c`` on a side, round a periodic box if need be; 0 if none is there."""
+        way = ti.i32(side)
+        at_end = I[axis] == (n[axis] if ti.static(side == 1) else self.first[axis])
+        beyond = at_end and self.wrap[axis] == 0
+        if at_end and self.wrap[axis] == 1:
+            way = -side * (n[axis] - 1)
+        if self.mask[self.begin + c + side * s[axis]] != 0 or beyond:
+            way = 0
+        return way
+
+    @ti.func
+    def hold_at(self, c, place, s, axis: ti.template(), solids):
+        """How strongly the solid in ``place``, beside ``c`` along ``axis``, holds what is at ``c``; see ``_hold_at``.
+
+        A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
+        """
+        hold, component = ti.f32(0.0), self.component
+        if component >= 0:
+            slipping = ti.f32(0.0)
+            if axis != component:
+                slipping = solids.slips_at(place, s, component)
+            if slipping == 0:
+                hold = _hold_at(solids.distance, c, place, s, component)
+        return hold
+
 
 @ti.func
 def _write_beside_solids(c, I, s, a: Array, offset, unknowns, solids, held: Array, out: Array):
-    """The Laplacian where solids hold a velocity component, and what they add to the diagonal.
-
-    A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
-    """
-    value, total, component = ti.f32(0.0), ti.f32(0.0), unknowns.component
-    if unknowns.mask[c] > 0:
+    """The Laplacian where solids hold a velocity component, and what they add to the diagonal."""
+    value, total = ti.f32(0.0), ti.f32(0.0)
+    if unknowns.mask[unknowns.begin + c] > 0:
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
-                neighbour = c + side * s[axis]
                 weight = ti.f32(1.0)
-                at_end = I[axis] == (solids.n[axis] if ti.static(side == 1) else unknowns.first[axis])
-                beyond = at_end and unknowns.wrap[axis] == 0
-                place = neighbour
-                if at_end and unknowns.wrap[axis] == 1:
-                    place = c - side * (solids.n[axis] - 1) * s[axis]
-                if unknowns.mask[neighbour] == 0 and not beyond:
-                    weight = ti.f32(0.0)
-                    if component >= 0:
-                        slipping = ti.f32(0.0)
-                        if axis != component:
-                            slipping = solids.slips_at(place, s, component)
-                        if slipping == 0:
-                            weight = _hold_at(solids.distance, c, place, s, component)
+                way = unknowns.way_to_solid(c, I, s, solids.n, axis, side)
+                if way != 0:
+                    weight = unknowns.hold_at(c, c + way * s[axis], s, axis, solids)
                     total += weight
-                value += weight * (a[offset + neighbour] - a[offset + c])
+                value += weight * (a[offset + c + side * s[axis]] - a[offset + c])
     out[c] = value
     held[c] = total
 
@@ -145,7 +159,7 @@ def beside_solids_kernels(loops):
         out: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
         dx: ti.f32,
     ):  # fmt: skip
-        unknowns = Unknowns(unknown, component, first, wrap)
+        unknowns = Unknowns(unknown, 0, component, first, wrap)
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         each_cell(n, _write_beside_solids, (a, offset, unknowns, solids, held, out))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
-from ..boundaries.solids import Faces, Motion, Solid, Solids
+from ..boundaries.solids import Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
 from ..physics.advection import Advection, Scheme, Trace
@@ -18,6 +18,7 @@ from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
 from .diagnostics import Diagnostics
+from .loads import Earlier, SolidsInFlow
 from .state import State
 
 _SWEEPS = "gauss-seidel"
@@ -64,11 +65,13 @@ class Engine:
         solids = [*map(_solid, scene.solids), *solids]
         if solids and self.grid.collocated:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
-        self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
+        self.solids = None
+        if solids:
+            self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
         self.diagnostics = Diagnostics(self.grid, self.solids)
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
-        self._before = None
+        self._before = self._earlier_pressure = None
 
     @property
     def scene(self) -> Scene:
@@ -83,7 +86,7 @@ class Engine:
         self._diffusion: Diffusion | None = None
         self.flame: Flame | None = None
         self.expansion = None
-        self.halved = False
+        self.halved, self.earlier = False, None
         projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
@@ -142,6 +145,13 @@ class Engine:
         if self._before is None:
             self._before = self.grid.array(self.grid.dim)
         return self._before
+
+    def keep_pressure(self, dt: float) -> None:
+        """Keep the pressure as it is before the last projection of a step of ``dt`` seconds; see ``loads``."""
+        if self._earlier_pressure is None:
+            self._earlier_pressure = self.grid.array()
+        self._earlier_pressure.copy_from(self.state.pressure)
+        self.earlier = Earlier(self.steps, dt, self.halved, self._earlier_pressure)
 
     def light(self) -> Flame:
         """The flame, built at its first use."""

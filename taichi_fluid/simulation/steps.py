@@ -295,6 +295,8 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 
 def project(engine: Engine, dt: float) -> None:
     """Make the velocity free of divergence, but for what expands."""
+    if engine.solids and (engine.halved or engine.scene.fluid.viscosity):
+        engine.keep_pressure(dt)
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.
         dt *= 0.5

@@ -38,12 +38,18 @@ class CutCells:
         return self.motions[self.row_at(c, s, axis) + 9]
 
     @ti.func
+    def middle_of(self, I, axis):
+        """Middle of the lower face of the cell at position ``I`` along ``axis``, m."""
+        x = self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
+        x[axis] -= ti.f32(0.5) * self.dx
+        return x
+
+    @ti.func
     def velocity_at(self, c, I, s, axis):
         """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
         # An axis known while the kernel is traced has the type ``default_ip``, and a place in a vector is of 32 bits.
         row, own = self.row_at(c, s, axis), ti.cast(axis, ti.i32)
-        x = self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
-        x[own] -= ti.f32(0.5) * self.dx
+        x = self.middle_of(I, own)
         value = self.motions[row + own]
         if ti.static(s.n == 3):
             one, two = (own + ti.i32(1)) % ti.i32(3), (own + ti.i32(2)) % ti.i32(3)
