@@ -602,7 +602,7 @@ def chosen(monkeypatch):
     monkeypatch.setattr(display, "WindowProbe", Probe)
     monkeypatch.setattr(backend, "start", lambda arch: "cpu")
     monkeypatch.setattr(running, "show_window", lambda scene, arch: done.append("show"))
-    monkeypatch.setattr(running, "record_scene", lambda scene, arch, outputs, json_path: done.append("record"))
+    monkeypatch.setattr(running, "record_scene", lambda scene, arch, outputs, numbers: done.append("record"))
 
     def command(*arguments: str) -> list[str]:
         done.clear()

@@ -50,7 +50,7 @@ def _scenes(wanted: Wanted) -> list[Scene]:
     return [chosen.with_values({"domain.resolution": n}) for n in dict.fromkeys(wanted.resolutions)]
 
 
-def _require_plot(path: Path) -> None:
+def require_plot(path: Path) -> None:
     """Raise OutputError unless a plot can be drawn, and written to ``path``."""
     require_writable(path, "the plot")
     try:
@@ -197,7 +197,7 @@ def _require_sense(context: click.Context, wanted: Wanted) -> None:
     elif wanted.append:
         raise OutputError("--append adds to a JSON file: name it with --json.")
     if plot_path is not None:
-        _require_plot(plot_path)
+        require_plot(plot_path)
         if path is not None and plot_path.resolve() == path.resolve():
             raise OutputError("the plot and the JSON file have the same name: give another one.")
 
