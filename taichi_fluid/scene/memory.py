@@ -22,6 +22,7 @@ def bytes_needed(scene: Scene) -> int:
         words += 2  # the prescribed divergence, and what is left beside it
     if scene.solids:
         words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, regions
+        words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"  # the pressure before, for loads
     if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
     words += 4 + 1  # the picture's optical volume and light

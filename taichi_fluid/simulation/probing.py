@@ -104,13 +104,13 @@ def sample_kernels(loops, on):
     IntVector = loops.IntVector
 
     @ti.kernel
-    def sample_scalar(a: Array, offset: ti.i32, points: Array, n: IntVector, out: Array):
-        for i in range(out.shape[0]):
+    def sample_scalar(a: Array, offset: ti.i32, points: Array, count: ti.i32, n: IntVector, out: Array):
+        for i in range(count):
             out[i] = sample(a, offset, _point_at(points, i, n), n)
 
     @ti.kernel
-    def sample_velocity(u: Array, points: Array, n: IntVector, out: Array):
-        for i in range(out.shape[0] // n.n):
+    def sample_velocity(u: Array, points: Array, count: ti.i32, n: IntVector, out: Array):
+        for i in range(count):
             v = on.sample(u, _point_at(points, i, n), n)
             for axis in ti.static(range(n.n)):
                 out[i * n.n + axis] = v[axis]
@@ -244,7 +244,7 @@ class Gauge:
         dim, quantity = self.grid.dim, probe.quantity or ""
         if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
             out = ti.ndarray(ti.f32, dim * len(names))
-            kernels.sample_velocity(self.simulation.state.velocity.current, places, self.grid.n, out)
+            kernels.sample_velocity(self.simulation.state.velocity.current, places, len(names), self.grid.n, out)
             u = out.to_numpy().astype(float).reshape(-1, dim)
             if quantity == "speed":
                 return dict(zip(names, np.sqrt((u**2).sum(axis=1)).tolist(), strict=True))
@@ -257,7 +257,7 @@ class Gauge:
             }
         out, values, fields = ti.ndarray(ti.f32, len(names)), {}, self._fields(quantity)
         for k, (array, begin) in enumerate(fields):
-            kernels.sample_scalar(array, begin, places, self.grid.n, out)
+            kernels.sample_scalar(array, begin, places, len(names), self.grid.n, out)
             ends = _ends(k, fields)
             values |= {f"{name}{ends}": x for name, x in zip(names, out.to_numpy().tolist(), strict=True)}
         return values
