@@ -23,6 +23,7 @@ def standing(solids, shape, boundaries="periodic"):
     return grid, walls, placed, Loads(grid, walls, placed)
 
 
+@pytest.mark.vulkan_too
 def test_a_pressure_that_rises_evenly_presses_with_its_slope_times_the_volume(dim):
     """And the torque about a pivot that is not the middle is that of the force there."""
     middle, slope = np.array([0.53, 0.46, 0.5][:dim]), np.array([3.0, -2.0, 1.0][:dim])
@@ -41,6 +42,7 @@ def test_a_pressure_that_rises_evenly_presses_with_its_slope_times_the_volume(di
     assert torque == pytest.approx(np.cross(lever, pull), rel=0.03, abs=1e-4)
 
 
+@pytest.mark.vulkan_too
 @pytest.mark.parametrize("slip", [False, True])
 def test_an_even_shear_rubs_with_viscosity_times_its_slope(dim, slip):
     """A slab whose surfaces lie beyond the nearest faces, along a velocity that is linear above and below it."""

@@ -43,6 +43,7 @@ def filled(dim, grid="staggered") -> Simulation:
     return simulation
 
 
+@pytest.mark.vulkan_too(dim=2)
 @pytest.mark.parametrize("grid", ["staggered", "collocated"])
 def test_what_is_affine_is_exact_at_points_and_along_lines(dim, grid):
     simulation = filled(dim, grid)
@@ -97,6 +98,7 @@ def test_solid_rotation_has_its_vorticity_everywhere(dim):
     assert row["sum"] == pytest.approx(4.0 * 0.3**dim, rel=1e-5)
 
 
+@pytest.mark.vulkan_too(dim=2)
 def test_extremes_and_integrals_of_a_region_are_those_of_its_cells(dim):
     simulation = filled(dim)
     smoke = simulation.to_numpy("smoke")

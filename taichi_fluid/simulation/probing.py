@@ -158,7 +158,7 @@ def region_kernels(loops, cut):
 
 
 @kernel_family
-def flux_kernels(loops, collocated, cut, carries):
+def plane_kernels(loops, collocated, cut, carries):
     IntVector = loops.IntVector
 
     @ti.kernel
@@ -285,7 +285,7 @@ class Gauge:
         on_side = int((last or face == 0) and not walls.periodic[axis])
         where, index = int_vector(3)(axis, int(last), on_side), int_vector(grid.dim)
         fields = [(self._nothing, 0)] if probe.quantity == VOLUME else self._fields(probe.quantity or "")
-        kernels = flux_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
+        kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
         velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
         for k, (array, begin) in enumerate(fields):
             kernels.sum_flux(
