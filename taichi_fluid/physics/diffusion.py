@@ -5,14 +5,14 @@ for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
 from .._ti import argument, ti
-from ..boundaries.solids import CutCells, Solids
+from ..boundaries.solids import Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
-from ..operators.interpolation import step_to_corner, strides_across
 from ..pressure.solver import EllipticSolver, SolveResult
+from .friction import NEAREST, NEAREST_EXPLICIT, beside_solids_kernels
 
 
 @ti.func
@@ -21,81 +21,6 @@ def _write_laplacian(c, I, s, a: Array, offset, inv_diag: Array, out: Array, n):
     if inv_diag[c] > 0:
         value = difference_sum(a, offset + c, s, n)
     out[c] = value
-
-
-@ti.func
-def _face_distance_at(distance: Array, c, s, component):
-    """Distance to the nearest solid at the middle of the lower face of ``c`` along ``component``."""
-    across, total = strides_across(s, component), ti.f32(0.0)
-    for corner in ti.static(range(2 ** (s.n - 1))):
-        total += distance[c + step_to_corner(corner, across)]
-    return total * ti.f32(0.5 ** (s.n - 1))
-
-
-@ti.func
-def _hold_at(distance: Array, c, neighbour, s, component):
-    """How strongly a solid between a face and its neighbour holds it: 1 over the part of the way to the surface."""
-    here = ti.max(_face_distance_at(distance, c, s, component), ti.f32(0.0))
-    there = ti.max(-_face_distance_at(distance, neighbour, s, component), ti.f32(0.0))
-    return ti.f32(1.0) / ti.max(here / ti.max(here + there, ti.f32(1e-20)), ti.f32(_NEAREST))
-
-
-@argument
-class Unknowns:
-    """Which values of a velocity ``component``, or of a ``SCALAR``, are solved for: those above 0 in ``mask[begin:…]``.
-
-    The position of the first of them is ``first``; ``wrap`` is 1 along periodic axes.
-    """
-
-    mask: object
-    begin: object
-    component: object
-    first: object
-    wrap: object
-
-    @ti.func
-    def way_to_solid(self, c, I, s, n, axis: ti.template(), side: ti.template()):
-        """Cells along ``axis`` to the solid beside ``c`` on a side, round a periodic box if need be; 0 if none is there."""
-        way = ti.i32(side)
-        at_end = I[axis] == (n[axis] if ti.static(side == 1) else self.first[axis])
-        beyond = at_end and self.wrap[axis] == 0
-        if at_end and self.wrap[axis] == 1:
-            way = -side * (n[axis] - 1)
-        if self.mask[self.begin + c + side * s[axis]] != 0 or beyond:
-            way = 0
-        return way
-
-    @ti.func
-    def hold_at(self, c, place, s, axis: ti.template(), solids):
-        """How strongly the solid in ``place``, beside ``c`` along ``axis``, holds what is at ``c``; see ``_hold_at``.
-
-        A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
-        """
-        hold, component = ti.f32(0.0), self.component
-        if component >= 0:
-            slipping = ti.f32(0.0)
-            if axis != component:
-                slipping = solids.slips_at(place, s, component)
-            if slipping == 0:
-                hold = _hold_at(solids.distance, c, place, s, component)
-        return hold
-
-
-@ti.func
-def _write_beside_solids(c, I, s, a: Array, offset, unknowns, solids, held: Array, out: Array):
-    """The Laplacian where solids hold a velocity component, and what they add to the diagonal."""
-    value, total = ti.f32(0.0), ti.f32(0.0)
-    if unknowns.mask[unknowns.begin + c] > 0:
-        for axis in ti.static(range(s.n)):
-            for side in ti.static((-1, 1)):
-                weight = ti.f32(1.0)
-                way = unknowns.way_to_solid(c, I, s, solids.n, axis, side)
-                if way != 0:
-                    weight = unknowns.hold_at(c, c + way * s[axis], s, axis, solids)
-                    total += weight
-                value += weight * (a[offset + c + side * s[axis]] - a[offset + c])
-    out[c] = value
-    held[c] = total
 
 
 @ti.func
@@ -149,27 +74,6 @@ def flux_kernels(loops):
     return {"add_fluxes": add_fluxes}
 
 
-@kernel_family
-def beside_solids_kernels(loops):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-
-    @ti.kernel
-    def compute_beside_solids(
-        a: Array, offset: ti.i32, component: ti.i32, unknown: Array, first: IntVector, wrap: IntVector, held: Array,
-        out: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
-        dx: ti.f32,
-    ):  # fmt: skip
-        unknowns = Unknowns(unknown, 0, component, first, wrap)
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        each_cell(n, _write_beside_solids, (a, offset, unknowns, solids, held, out))
-
-    return {"compute_beside_solids": compute_beside_solids}
-
-
-_NEAREST = 0.1
-"""Part of a cell nearer than which a surface does not count: a face that a solid almost touches is held hard enough."""
-
-
 MULTIGRID_BELOW = 1.0
 """Below this dx² / (diffusivity · dt) multigrid pays; above it, the diagonal alone needs a handful of iterations."""
 
@@ -200,6 +104,7 @@ class Diffusion:
         self.tolerance, self.max_iterations, self.sweeps = tolerance, max_iterations, sweeps
         self._solvers = {}
         self._rhs, self._change = grid.array(), grid.array()
+        self._clearance = None if solids is None else grid.array()
         self._kernels = diffusion_kernels(grid.loops)
 
     def _solver(self, shift: float) -> EllipticSolver:
@@ -234,22 +139,22 @@ class Diffusion:
             raise ValueError(f"diffusivity is 0 and a wall has a flux of {name}, which diffusion brings in")
         if diffusivity * dt == 0:
             return None
-        solver = self._set_up(a, diffusivity, self.grid.dx**2 / (diffusivity * dt), component, offset, name)
+        shift = self.grid.dx**2 / (diffusivity * dt)
+        solver = self._set_up(a, diffusivity, shift, component, offset, name)
         if self.sweeps is not None:
             result = solver.sweep(self._rhs, self._change, self.sweeps)
         else:
             self._change.fill(0.0)
             result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        self._kernels.add_change(self._change, a, self.grid.n, offset, 1.0)
-        self.walls.fill(a, component, offset, name)
+        self._add(solver, self._change, 1.0, 1.0 / shift, a, component, offset, name)
         return result
 
     def _set_up(
-        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None
+        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None, explicit: bool = False
     ) -> EllipticSolver:
         """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian of ``a`` as right-hand side.
 
-        What walls give is in it.
+        What walls give is in it. ``explicit`` says that the step is made with that side alone.
         """
         grid = self.grid
         solver, first = self._solver(shift), self.walls.first_unknown(component)
@@ -258,19 +163,44 @@ class Diffusion:
             solver.setup(first, sides)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
-            solids = self.solids
-            mask, begin = (solids.fluid, 0) if component == SCALAR else (solids.open, component * grid.cells)
-            solver.mark(first, sides, mask, begin)
-            where, system = int_vector(grid.dim)(*first), solver.system
-            beside_solids_kernels(grid.loops).compute_beside_solids(
-                a, offset, component, system.unknown, where, system.wrap, self._change, self._rhs, *solids.arguments()
-            )
-            solver.setup(first, sides, mask, begin, held=self._change)
+            solids, kernels, mask = self.solids, beside_solids_kernels(grid.loops), self.solids.fluid
+            nearest = NEAREST_EXPLICIT if explicit else NEAREST
+            if component != SCALAR:
+                mask = self._clearance
+                kernels.to_middles(a, offset, component, mask, *solids.arguments())
+                self.walls.fill(a, component, offset, name)
+            solver.mark(first, sides, mask)
+            where, out = (int_vector(grid.dim)(*first), solver.system.wrap), (self._change, self._rhs)
+            surface = self._clearance, nearest, *solids.arguments()
+            kernels.compute_beside_solids(a, offset, component, solver.system.unknown, *where, *out, *surface)
+            solver.setup(first, sides, mask, held=self._change)
         fluxes = self._fluxes(component, offset, name)
         if fluxes is not None:
             scale = grid.dx / diffusivity
             flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
         return solver
+
+    def _add(
+        self,
+        solver: EllipticSolver,
+        change,
+        scale: float,
+        step: float,
+        a,
+        component: int,
+        offset: int,
+        name: str | None,
+    ) -> None:
+        """Add ``scale`` times a change, that of a step of diffusivity · dt / dx² = ``step``, and fill ghosts."""
+        grid, solids, system = self.grid, self.solids, solver.system
+        if solids is None or component == SCALAR:
+            self._kernels.add_change(change, a, grid.n, offset, scale)
+        else:
+            where = int_vector(grid.dim)(*self.walls.first_unknown(component)), system.wrap
+            surface = self._clearance, *solids.arguments()
+            from_middles = beside_solids_kernels(grid.loops).from_middles
+            from_middles(a, offset, component, system.unknown, *where, change, scale, step, *surface)
+        self.walls.fill(a, component, offset, name)
 
     def _fluxes(self, component: int, offset: int, name: str | None):
         """What walls give of a scalar, for kernels; None where they give nothing."""
@@ -280,9 +210,9 @@ class Diffusion:
         """Seconds of a step ``dt`` that are diffused explicitly at its beginning, to be of second order in time.
 
         Half of it (Crank, Nicolson 1947), or as much as leaves each value between those around it. A solid holds a face
-        beside it by up to 1 / ``_NEAREST``.
+        beside it by up to 1 / ``NEAREST_EXPLICIT``.
         """
-        hold = 1.0 if self.solids is None else 1.0 / _NEAREST
+        hold = 1.0 if self.solids is None else 1.0 / NEAREST_EXPLICIT
         most = self.grid.dx**2 / (2.0 * self.grid.dim * hold)
         return most / diffusivity if 0.5 * dt * diffusivity > most else 0.5 * dt
 
@@ -301,10 +231,9 @@ class Diffusion:
             return
         # With the solver that the implicit part is going to take.
         shift = self.grid.dx**2 / (diffusivity * self.implicit_part(diffusivity, dt))
-        self._set_up(a, diffusivity, shift, component, offset, name)
         scale = diffusivity * self.explicit_part(diffusivity, dt) / self.grid.dx**2
-        self._kernels.add_change(self._rhs, a, self.grid.n, offset, scale)
-        self.walls.fill(a, component, offset, name)
+        solver = self._set_up(a, diffusivity, shift, component, offset, name, explicit=True)
+        self._add(solver, self._rhs, scale, scale, a, component, offset, name)
 
     def advance_velocity(self, velocity, viscosity: float, dt: float) -> None:
         """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""

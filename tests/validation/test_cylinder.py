@@ -59,7 +59,7 @@ def test_a_vortex_street_has_the_published_frequency():
     strouhal = 1 / periods.mean()
     assert np.abs(lateral).max() > 0.3
     assert np.ptp(periods) < 0.02 * periods.mean()
-    # Published 0.164 and 1.34 to 1.36; measured 0.1654 and 1.47. Friction that acts half a cell inside the surface would
+    # Published 0.164 and 1.34 to 1.36; measured 0.1642 and 1.52. Friction that acts half a cell inside the surface would
     # give 0.180.
     assert 0.155 < strouhal < 0.180
     assert drags.mean() == pytest.approx(1.35, rel=0.15)
@@ -78,6 +78,6 @@ def test_below_the_critical_reynolds_number_the_wake_is_steady_and_symmetric():
     last = np.flatnonzero((on_axis < 0) & (behind > 0)).max()
     bubble = np.interp(0.0, on_axis[last : last + 2], behind[last : last + 2])
     # Published for a stream without sides: 0.93 D at Re = 20, 2.31 D at Re = 40, and linear between; C_D 2.09 and 1.57.
-    # Measured 1.50 D and 2.02; the sides are 6 D away.
+    # Measured 1.59 D and 2.10; the sides are 6 D away.
     assert 1.2 < bubble < 1.8
     assert drag_coefficient(simulation) == pytest.approx(1.83, rel=0.15)
