@@ -284,7 +284,9 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
     if engine.steps == 0:
         velocity.next.copy_from(velocity.current)
         _project_velocity(engine, velocity.next, dt)
-    scale = dt / (engine.scene.fluid.rho * engine.grid.dx)
+    # A shorter step before this one has stopped what solids drove into each other within it, by a pressure that does not last.
+    lasting = min(dt, engine.pressed) if engine.solids and engine.solids.moves else dt
+    scale = lasting / (engine.scene.fluid.rho * engine.grid.dx)
     engine.projection.subtract_gradient(velocity.current, pressure, scale)
     engine.fill_velocity()
     results = engine.diffusion.diffuse_velocity(velocity.current, engine.scene.fluid.viscosity, dt)
@@ -307,6 +309,7 @@ def project(engine: Engine, dt: float) -> None:
 
 def _project(engine: Engine, dt: float) -> None:
     engine.walls.slow_inflow(engine.state.velocity.current, dt)
+    engine.pressed = dt
     result = _project_velocity(engine, engine.state.velocity.current, dt)
     engine.pressure_result = result if engine.pressure_result is None else engine.pressure_result.followed_by(result)
 
