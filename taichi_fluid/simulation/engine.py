@@ -87,7 +87,7 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved, self.earlier = False, None
-        self.pressed = math.inf
+        self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
