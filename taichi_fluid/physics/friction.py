@@ -79,6 +79,18 @@ class Surface:
         return share
 
     @ti.func
+    def part_at(self, c, place):
+        """How much of the way from the middle of a face ``c`` to that of another one, within a solid, is before the surface."""
+        return self.clearance[c] / (self.clearance[c] + ti.max(-self.clearance[place], ti.f32(0.0)))
+
+    @ti.func
+    def crossing_at(self, c, s, J, step, component, axis: ti.template(), side: ti.template()):
+        """Where the way from a face ``c`` to that at position ``J``, ``step`` cells on, crosses the surface, m."""
+        x = self.solids.middle_of(J, component)
+        x[axis] -= ti.static(float(side)) * (ti.f32(1.0) - self.part_at(c, c + step * s[axis])) * self.solids.dx
+        return x
+
+    @ti.func
     def pull_at(self, u, c, s, J, step, axis: ti.template(), side: ti.template()):
         """Weight and difference with which what stands at position ``J``, ``step`` cells on, holds the face ``c`` beside it.
 
@@ -87,16 +99,13 @@ class Surface:
         """
         place, component = c + step * s[axis], u.component
         weight, own, there = ti.f32(0.0), u.a[u.offset + c], u.a[u.offset + c + side * s[axis]]
-        here, beyond = self.clearance[c], ti.max(-self.clearance[place], ti.f32(0.0))
-        part = here / (here + beyond)
         if self.solids.slips_at(place, s, component) == 0:
-            x = self.solids.middle_of(J, component)
-            x[axis] -= ti.static(float(side)) * (ti.f32(1.0) - part) * self.solids.dx
+            x = self.crossing_at(c, s, J, step, component, axis, side)
             there = self.solids.velocity_of(self.solids.row_at(place, s, component), x, component)
             weight = ti.f32(1.0)
         elif axis == component:
             weight = ti.f32(1.0)
-        weight /= ti.max(part, self.nearest)
+        weight /= ti.max(self.part_at(c, place), self.nearest)
         return ti.Vector([weight, weight * (there - own)])
 
 
@@ -215,10 +224,24 @@ def beside_solids_kernels(loops):
 
     @ti.kernel
     def from_middles(
-        a: Array, offset: ti.i32, component: ti.i32, unknown: Array, first: IntVector, wrap: IntVector, change: Array,
-        scale: ti.f32, step: ti.f32, clearance: Array, open: Array, distance: Array, owner: Array, motions: Array,
-        n: IntVector, origin: FloatVector, dx: ti.f32,
-    ):  # fmt: skip
+        a: Array,
+        offset: ti.i32,
+        component: ti.i32,
+        unknown: Array,
+        first: IntVector,
+        wrap: IntVector,
+        change: Array,
+        scale: ti.f32,
+        step: ti.f32,
+        clearance: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: IntVector,
+        origin: FloatVector,
+        dx: ti.f32,
+    ):
         """Add ``scale`` times a change before."""
         surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, ti.f32(NEAREST))
         unknowns, u = Unknowns(unknown, first, wrap, n), Component(a, offset, component)

@@ -5,6 +5,7 @@ transpose of how their motion enters its divergence, so that its power is the wo
 Bertails, Bridson 2007.) Friction is what diffusion exchanges with each face that a solid closes.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,10 @@ from ..boundaries.solids import CutCells, Solids
 from ..boundaries.solids.cut_cells import MOTION_ROW
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, Reduction, add, cells_of, kernel_family
+from ..kernels import PARTIALS, Array, Reduction, add, cells_of, copy_values, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.vectors import cross
-from .diffusion import Unknowns
+from .friction import NEAREST, Component, Surface, Unknowns, beside_solids_kernels
 
 _NUMBERS = 6
 """Of a load: three of the force and three of the torque, in 2D with zeros between."""
@@ -127,32 +128,26 @@ def _turning_at(solids, row, axis: ti.template(), component):
 
 
 @ti.func
-def _friction_load_at(c, I, s, u: Array, wrap, rows, solids):
-    """Of one cell: what each component on its lower face rubs against the closed faces beside it.
+def _friction_load_at(c, I, s, u, unknowns, rows, surface):
+    """Of one face of a component, a value at its middle: what it rubs against the solids beside it.
 
     The stress is that of what moves relative to the solid: without the change of its own velocity along the way.
     """
-    total = _nothing()
-    for component in range(s.n):
-        begin, first = component * cells_of(s, solids.n), I * 0 + 1
-        first[component] = 2 - wrap[component]
-        if solids.open[begin + c] > 0 and I[component] >= first[component]:
-            unknowns = Unknowns(solids.open, begin, component, first, wrap)
-            for axis in ti.static(range(s.n)):
-                for side in ti.static((-1, 1)):
-                    way = unknowns.way_to_solid(c, I, s, solids.n, axis, side)
-                    place = c + way * s[axis]
-                    row = solids.row_at(place, s, component)
-                    if way != 0 and rows.has(row):
-                        hold = unknowns.hold_at(c, place, s, axis, solids)
-                        if hold > 0:
-                            slope = hold * (u[begin + c] - u[begin + c + side * s[axis]]) / solids.dx
-                            slope += side * _turning_at(solids, row, axis, component)
-                            J = I
-                            J[axis] += way
-                            x = solids.middle_of(J, component)
-                            x[axis] -= side * (ti.f32(1.0) - ti.f32(1.0) / hold) * solids.dx
-                            total += _load_of(solids, row, x, component, slope)
+    total, component, solids = _nothing(), u.component, surface.solids
+    if unknowns.mask[c] > 0 and I[component] >= unknowns.first[component]:
+        for axis in ti.static(range(s.n)):
+            for side in ti.static((-1, 1)):
+                step = unknowns.step(I, axis, side)
+                place = c + step * s[axis]
+                row = solids.row_at(place, s, component)
+                if step != 0 and unknowns.mask[place] <= 0 and rows.has(row):
+                    J = I
+                    J[axis] += step
+                    pull = surface.pull_at(u, c, s, J, step, axis, side)
+                    if pull[0] > 0:
+                        slope = side * _turning_at(solids, row, axis, component) - pull[1] / solids.dx
+                        x = surface.crossing_at(c, s, J, step, component, axis, side)
+                        total += _load_of(solids, row, x, component, slope)
     return total
 
 
@@ -190,7 +185,11 @@ def load_kernels(loops):
 
     @ti.kernel
     def sum_friction(
-        velocity: Array,
+        a: Array,
+        offset: ti.i32,
+        component: ti.i32,
+        clearance: Array,
+        first: IntVector,
         wrap: IntVector,
         begin: ti.i32,
         end: ti.i32,
@@ -204,8 +203,10 @@ def load_kernels(loops):
         partials: Array,
         out: Array,
     ):
-        rows, solids = _Rows(begin, end), CutCells(open, distance, owner, motions, n, origin, dx)
-        reduce(n, partials, Reduction(_nothing(), add, _friction_load_at, (velocity, wrap, rows, solids)))
+        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, ti.f32(NEAREST))
+        unknowns, rows = Unknowns(clearance, first, wrap, n), _Rows(begin, end)
+        u = Component(a, offset, component)
+        reduce(n, partials, Reduction(_nothing(), add, _friction_load_at, (u, unknowns, rows, surface)))
         write_sum(out, partials)
 
     return sum_pressure, sum_friction
@@ -248,9 +249,26 @@ class Loads:
         """
         self.grid.require(self.grid.dim, velocity=velocity)
         require_not_negative("viscosity", viscosity, "Pa s")
-        results = self._partials, self._out
-        self._kernels.sum_friction(velocity, self.walls.wrap, *self._rows(index), *self.solids.arguments(), *results)
-        return self._sum(viscosity)
+        grid, walls, solids, middles = self.grid, self.walls, self.solids.arguments(), self._middles
+        copy_values(velocity, middles)
+        total = np.zeros((2, 3))
+        for component in range(grid.dim):
+            where = middles, component * grid.cells, component
+            beside_solids_kernels(grid.loops).to_middles(*where, self._clearance, *solids)
+            walls.fill(middles, component, component * grid.cells)
+            unknowns = self._clearance, int_vector(grid.dim)(*walls.first_unknown(component)), walls.wrap
+            results = self._partials, self._out
+            self._kernels.sum_friction(*where, *unknowns, *self._rows(index), *solids, *results)
+            total += self._sum(viscosity)
+        return total
+
+    @functools.cached_property
+    def _middles(self):
+        return self.grid.velocity()
+
+    @functools.cached_property
+    def _clearance(self):
+        return self.grid.array()
 
     def _rows(self, index: int) -> tuple[int, int]:
         """Where the rows of a solid and its images begin and end in the table of motions."""

@@ -25,6 +25,7 @@ def bytes_needed(scene: Scene) -> int:
         words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"  # the pressure before, for loads
     if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
+        words += 1 if scene.solids else 0  # distance of the middles of faces
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown

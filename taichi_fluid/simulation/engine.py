@@ -10,6 +10,7 @@ from ..boundaries.mesh import read_triangles, sample_mesh
 from ..boundaries.solids import Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
+from ..kernels import copy_values
 from ..physics.advection import Advection, Scheme, Trace
 from ..physics.combustion import Flame
 from ..physics.diffusion import Diffusion
@@ -147,12 +148,20 @@ class Engine:
             self._before = self.grid.array(self.grid.dim)
         return self._before
 
-    def keep_pressure(self, dt: float) -> None:
-        """Keep the pressure as it is before the last projection of a step of ``dt`` seconds; see ``loads``."""
+    def lasting(self, dt: float) -> float:
+        """Seconds of a step ``dt`` for which what the pressure is about to take off is known, by the one before it.
+
+        Where solids move, a shorter step before this one has stopped what they drove into each other within it, by a
+        pressure that does not last.
+        """
+        return min(dt, self.pressed) if self.solids and self.solids.moves else dt
+
+    def keep_pressure(self, dt: float, lasting: float) -> None:
+        """Keep the pressure before the last projection of a step of ``dt`` s, which diffusion reckons with for ``lasting``."""
         if self._earlier_pressure is None:
             self._earlier_pressure = self.grid.array()
-        self._earlier_pressure.copy_from(self.state.pressure)
-        self.earlier = Earlier(self.steps, dt, self.halved, self._earlier_pressure)
+        copy_values(self.state.pressure, self._earlier_pressure)
+        self.earlier = Earlier(self.steps, dt, self.halved, lasting, self._earlier_pressure)
 
     def light(self) -> Flame:
         """The flame, built at its first use."""

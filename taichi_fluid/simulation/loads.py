@@ -10,6 +10,7 @@ import numpy as np
 from ..boundaries.solids import Faces, Solid, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
+from ..kernels import copy_values
 from ..physics.loads import Load, Loads
 
 
@@ -20,12 +21,14 @@ class Earlier(NamedTuple):
         steps: Steps made before it.
         dt: Its length, s.
         halved: Whether the pressure is that of its own middle; else of the end of the step before.
+        lasting: For how long diffusion has reckoned with the pressure, s.
         pressure: The pressure, Pa, with which diffusion has reckoned.
     """
 
     steps: int
     dt: float
     halved: bool
+    lasting: float
     pressure: Any
 
 
@@ -87,10 +90,10 @@ class SolidsInFlow(Solids):
         if earlier is None:
             return self._loads.friction(index, velocity, viscosity)
         # The last velocity without what the pressure has changed since.
-        diffused, scale = self._diffused, (0.5 if earlier.halved else 1.0) * earlier.dt / (fluid.rho * dx)
-        diffused.copy_from(velocity)
-        flow.projection.subtract_gradient(diffused, earlier.pressure, scale)
-        flow.projection.subtract_gradient(diffused, flow.state.pressure, -scale)
+        diffused, projected = self._diffused, (0.5 if earlier.halved else 1.0) * earlier.dt
+        copy_values(velocity, diffused)
+        flow.projection.subtract_gradient(diffused, earlier.pressure, earlier.lasting / (fluid.rho * dx))
+        flow.projection.subtract_gradient(diffused, flow.state.pressure, -projected / (fluid.rho * dx))
         self.walls.fill_velocity(diffused, keep=True)
         implicit = self._loads.friction(index, diffused, viscosity)
         if not earlier.halved:

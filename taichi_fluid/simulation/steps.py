@@ -284,9 +284,7 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
     if engine.steps == 0:
         velocity.next.copy_from(velocity.current)
         _project_velocity(engine, velocity.next, dt)
-    # A shorter step before this one has stopped what solids drove into each other within it, by a pressure that does not last.
-    lasting = min(dt, engine.pressed) if engine.solids and engine.solids.moves else dt
-    scale = lasting / (engine.scene.fluid.rho * engine.grid.dx)
+    scale = engine.lasting(dt) / (engine.scene.fluid.rho * engine.grid.dx)
     engine.projection.subtract_gradient(velocity.current, pressure, scale)
     engine.fill_velocity()
     results = engine.diffusion.diffuse_velocity(velocity.current, engine.scene.fluid.viscosity, dt)
@@ -298,7 +296,7 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 def project(engine: Engine, dt: float) -> None:
     """Make the velocity free of divergence, but for what expands."""
     if engine.solids and (engine.halved or engine.scene.fluid.viscosity):
-        engine.keep_pressure(dt)
+        engine.keep_pressure(dt, 0.5 * dt if engine.halved else engine.lasting(dt))
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.
         dt *= 0.5
