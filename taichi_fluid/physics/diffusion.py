@@ -74,6 +74,9 @@ def flux_kernels(loops):
     return {"add_fluxes": add_fluxes}
 
 
+_DAMPED = 0.44
+"""Explicit part of a step that is long for diffusion: what varies from cell to cell changes sign and keeps 0.44 / 0.56."""
+
 MULTIGRID_BELOW = 1.0
 """Below this dx² / (diffusivity · dt) multigrid pays; above it, the diagonal alone needs a handful of iterations."""
 
@@ -116,7 +119,14 @@ class Diffusion:
         return self._solvers[method]
 
     def diffuse(
-        self, a, diffusivity: float, dt: float, component: int = SCALAR, offset: int = 0, name: str | None = None
+        self,
+        a,
+        diffusivity: float,
+        dt: float,
+        component: int = SCALAR,
+        offset: int = 0,
+        name: str | None = None,
+        ahead: float = 1.0,
     ) -> SolveResult | None:
         """Diffuse ``a[offset:…]`` in place; ghosts must be filled before and are filled after.
 
@@ -127,6 +137,7 @@ class Diffusion:
             component: Velocity component, or ``SCALAR``.
             offset: Where it begins in ``a``.
             name: Of a scalar, by which the sides know what enters, what they hold and what they give; see ``Walls.fill``.
+            ahead: By how much of the change to go on.
 
         Raises:
             ValueError: for numbers below 0 or none, an array that is not of the grid, and a diffusivity of 0 where a wall
@@ -146,7 +157,7 @@ class Diffusion:
         else:
             self._change.fill(0.0)
             result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        self._add(solver, self._change, 1.0, 1.0 / shift, a, component, offset, name)
+        self._add(solver, self._change, ahead, 1.0 / shift, a, component, offset, name)
         return result
 
     def _set_up(
@@ -206,40 +217,61 @@ class Diffusion:
         """What walls give of a scalar, for kernels; None where they give nothing."""
         return self.walls.fluxes(name, offset // self.grid.cells) if component == SCALAR else None
 
-    def explicit_part(self, diffusivity: float, dt: float) -> float:
-        """Seconds of a step ``dt`` that are diffused explicitly at its beginning, to be of second order in time.
+    def first_part(self, diffusivity: float, dt: float, component: int = SCALAR, bounded: bool = False) -> float:
+        """Seconds of a step ``dt`` that are diffused at its beginning, for it to be of second order; ``diffuse`` does the rest.
 
-        Half of it (Crank, Nicolson 1947), or as much as leaves each value between those around it. A solid holds a face
-        beside it by up to 1 / ``NEAREST_EXPLICIT``.
+        Half of it, explicitly (Crank, Nicolson 1947), if that leaves each value between those around it. Else ``_DAMPED`` of
+        it, or, ``bounded``, as much as does. A velocity that solids hold is diffused for half of it in any case.
         """
-        hold = 1.0 if self.solids is None else 1.0 / NEAREST_EXPLICIT
-        most = self.grid.dx**2 / (2.0 * self.grid.dim * hold)
-        return most / diffusivity if 0.5 * dt * diffusivity > most else 0.5 * dt
+        most = self._explicit_limit(component)
+        if 0.5 * dt * diffusivity <= most or self._is_held(component):
+            return 0.5 * dt
+        return most / diffusivity if bounded else max(_DAMPED * dt, most / diffusivity)
 
-    def implicit_part(self, diffusivity: float, dt: float) -> float:
-        """Seconds that are left for ``diffuse`` at its end."""
-        return dt - self.explicit_part(diffusivity, dt)
+    def _is_held(self, component: int) -> bool:
+        return self.solids is not None and component != SCALAR
+
+    def _explicit_limit(self, component: int) -> float:
+        """Diffusivity · dt that leaves each value between those around it; solids hold a face by up to 1 / ``NEAREST_EXPLICIT``."""
+        return self.grid.dx**2 * (NEAREST_EXPLICIT if self._is_held(component) else 1.0) / (2.0 * self.grid.dim)
 
     def advance(
-        self, a, diffusivity: float, dt: float, component: int = SCALAR, offset: int = 0, name: str | None = None
-    ) -> None:
-        """Diffuse ``a[offset:…]`` in place by the ``explicit_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``."""
+        self,
+        a,
+        diffusivity: float,
+        dt: float,
+        component: int = SCALAR,
+        offset: int = 0,
+        name: str | None = None,
+        *,
+        bounded: bool = False,
+    ) -> SolveResult | None:
+        """Diffuse ``a[offset:…]`` in place by the ``first_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``.
+
+        Explicitly, but for a velocity that solids would hold too hard: its change is twice that of an implicit step of half as
+        long, so that what varies from cell to cell changes sign at most, and what comes after takes it away.
+        """
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
         require_not_negative("dt", dt, "seconds")
         if diffusivity * dt == 0:
-            return
+            return None
+        first = self.first_part(diffusivity, dt, component, bounded)
+        if self._is_held(component) and diffusivity * first > self._explicit_limit(component):
+            return self.diffuse(a, diffusivity, 0.5 * first, component, offset, name, ahead=2.0)
         # With the solver that the implicit part is going to take.
-        shift = self.grid.dx**2 / (diffusivity * self.implicit_part(diffusivity, dt))
-        scale = diffusivity * self.explicit_part(diffusivity, dt) / self.grid.dx**2
+        shift = self.grid.dx**2 / (diffusivity * (dt - first))
+        scale = diffusivity * first / self.grid.dx**2
         solver = self._set_up(a, diffusivity, shift, component, offset, name, explicit=True)
         self._add(solver, self._rhs, scale, scale, a, component, offset, name)
+        return None
 
-    def advance_velocity(self, velocity, viscosity: float, dt: float) -> None:
+    def advance_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
         self.grid.require(self.grid.dim, velocity=velocity)
-        for axis in range(self.grid.dim):
-            self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells)
+        axes = range(self.grid.dim) if viscosity * dt else ()
+        results = (self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
+        return [result for result in results if result is not None]
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""

@@ -98,8 +98,8 @@ class SolidsInFlow(Solids):
         implicit = self._loads.friction(index, diffused, viscosity)
         if not earlier.halved:
             return implicit
-        # The explicit part was that of the velocity before the step, of which the one after it is the nearest.
-        part = flow.diffusion.explicit_part(fluid.viscosity, earlier.dt) / earlier.dt
+        # The first part was that of the velocity before the step, of which the one after it is the nearest.
+        part = flow.diffusion.first_part(fluid.viscosity, earlier.dt, component=0) / earlier.dt
         return part * self._loads.friction(index, velocity, viscosity) + (1.0 - part) * implicit
 
     @functools.cached_property

@@ -73,14 +73,16 @@ def _press(engine: Engine, dt: float) -> None:
 
 
 def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
-    """The explicit part of the diffusion of the velocity and of what it carries."""
+    """The first part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
-    if fluid.viscosity:
-        engine.diffusion.advance_velocity(engine.state.velocity.current, fluid.viscosity, dt)
+    if viscosity := fluid.viscosity:
+        engine.diffusion_results += engine.diffusion.advance_velocity(engine.state.velocity.current, viscosity, dt)
         yield
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "diffusivity"):
-            engine.diffusion.advance(quantity.current, rate, dt, SCALAR, offset, quantity.name)
+            engine.diffusion.advance(
+                quantity.current, rate, dt, SCALAR, offset, quantity.name, bounded=quantity.row.dilutes
+            )
             yield
 
 
@@ -241,7 +243,7 @@ def diffuse(engine: Engine, dt: float) -> Iterator[None]:
     """Diffuse the velocity, and what it carries."""
     if viscosity := engine.scene.fluid.viscosity:
         if engine.halved:
-            velocity, rest = engine.state.velocity.current, engine.diffusion.implicit_part(viscosity, dt)
+            velocity, rest = engine.state.velocity.current, dt - engine.diffusion.first_part(viscosity, dt, component=0)
             engine.diffusion_results += engine.diffusion.diffuse_velocity(velocity, viscosity, rest)
         else:
             engine.diffusion_results += _diffuse_velocity(engine, dt)
@@ -268,8 +270,8 @@ def _diffuse_scalars(engine: Engine, dt: float) -> Iterator[None]:
         return
     diffusion = engine.diffusion
     for quantity, offset, rate in rates:
-        part = diffusion.implicit_part(rate, dt) if engine.halved else dt
-        result = diffusion.diffuse(quantity.current, rate, part, SCALAR, offset, quantity.name)
+        first = diffusion.first_part(rate, dt, bounded=quantity.row.dilutes) if engine.halved else 0.0
+        result = diffusion.diffuse(quantity.current, rate, dt - first, SCALAR, offset, quantity.name)
         if result:
             engine.diffusion_results.append(result)
             yield
