@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,13 +232,12 @@ def _finite(value: Any) -> Any:
     return value if not isinstance(value, float) or math.isfinite(value) else None
 
 
-def peak(x: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+def peak(x: Any, values: Any) -> tuple[float, float]:
     """Place and value of the largest of ``values`` at even places ``x``, by a parabola through it and its neighbours."""
-    x, values = np.asarray(x, float), np.asarray(values, float)
-    k = int(values.argmax())
+    k = int(np.argmax(values))
     if k in (0, len(values) - 1):
         return float(x[k]), float(values[k])
-    low, top, high = values[k - 1 : k + 2]
+    low, top, high = map(float, values[k - 1 : k + 2])
     bend = low - 2 * top + high
     shift = 0.5 * (low - high) / bend if bend else 0.0
     return float(x[k] + shift * (x[k + 1] - x[k])), float(top - 0.25 * (low - high) * shift)
