@@ -44,9 +44,15 @@ class Cylinder(NamedTuple):
     pressure: float
 
 
+def force_on_body(simulation: Simulation) -> np.ndarray:
+    """Of the fluid on the one solid, the mean of the last step, N (2D: N/m)."""
+    assert simulation.solids is not None
+    return np.array(simulation.solids.load(0).force)
+
+
 def coefficients(simulation: Simulation, mean: float) -> Cylinder:
     """After the last step, in a stream whose mean is so fast, m/s."""
-    force = np.array(simulation.solids.load(0).force)
+    force = force_on_body(simulation)
     scale = 2 / (simulation.scene.fluid.rho * mean**2 * DIAMETER)
     return Cylinder(simulation.time, scale * force[0], scale * force[1], pressure_difference(simulation))
 
@@ -151,7 +157,7 @@ def sphere(run: Run) -> None:
     """The drag of a sphere at Re = 100."""
     simulation = sphere_in_a_stream(run, 100.0, (10.0, 7.0, 7.0))
     run.advance(simulation, 15.0)
-    force = np.array(simulation.solids.load(0).force)
+    force = force_on_body(simulation)
     scale = 2 / (simulation.scene.fluid.rho * math.pi / 4)
     run.near("drag coefficient", scale * force[0], schiller_naumann(100.0), 0.05)
     run.at_most("force across the stream, over the drag", np.abs(force[1:]).max() / force[0], 1e-3)

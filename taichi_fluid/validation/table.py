@@ -40,7 +40,7 @@ CASES = {
             _TUREK,
             bodies.cylinder_steady,
             20,
-            8,
+            10,
         ),
         Case(
             "cylinder-100",
@@ -48,7 +48,7 @@ CASES = {
             _TUREK,
             bodies.cylinder_periodic,
             20,
-            8,
+            10,
         ),
         Case("sphere", "sphere in a stream, Re 100", "Schiller and Naumann 1933", bodies.sphere, 10, 5),
         Case("zalesak", "Zalesak's disk, one turn", "Zalesak 1979", transport.there_and_back("zalesak"), 64, 32),
