@@ -63,6 +63,17 @@ SLOW = (
     "test_conservation.py::test_two_thousand_steps_keep_them",
     "validation/test_cylinder.py",
     "test_friction.py::test_whole_steps_keep_the_flow_between_cylinders_to_second_order",
+    *(
+        f"test_validation.py::test_a_case_finds_what_it_found[{name}"
+        for name in (
+            "taylor-green-reflection",
+            "heated-1e4",
+            "cavity-1000-reflection",
+            "onset",
+            "cylinder",
+            "vortices-3d",
+        )
+    ),
     "validation/test_channel.py::test_the_lid_driven_cavity_at_re_100",
     "validation/test_channel.py::test_poiseuille_between_walls_of_solids_is_that_between_sides_of_the_box[shape1",
     "validation/test_channel.py::test_a_heavy_fluid_stays_at_rest[3D",

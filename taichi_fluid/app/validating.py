@@ -75,6 +75,7 @@ def validate(**options: Any) -> None:
     """
     wanted = Wanted(**options)
     try:
+        from ..validation.report import NoValidation
         from ..validation.table import CASES
     except TaichiUnavailable as error:
         stop(str(error))
@@ -88,7 +89,7 @@ def validate(**options: Any) -> None:
     try:
         changes = parse_settings(wanted.settings) | ({"solver.scheme": wanted.scheme} if wanted.scheme else {})
         _require_sense(wanted, changes)
-    except (SceneError, OutputError) as error:
+    except (SceneError, OutputError, NoValidation) as error:
         stop(str(error))
     earlier = _earlier(wanted.json_path) if wanted.append and wanted.json_path else []
     from .. import backend
@@ -103,6 +104,7 @@ def validate(**options: Any) -> None:
 def _require_sense(wanted: Wanted, changes: Mapping[str, Any]) -> None:
     """Raise SceneError or OutputError for what cannot be, and for files that cannot be written."""
     from ..scene import Scene
+    from ..validation.report import around_table
 
     for key in changes:
         if not key.startswith("solver."):
@@ -116,6 +118,7 @@ def _require_sense(wanted: Wanted, changes: Mapping[str, Any]) -> None:
         raise OutputError("--append adds to a JSON file: name it with --json.")
     if wanted.markdown is not None:
         require_writable(wanted.markdown, "the document")
+        around_table(wanted.markdown)
     if wanted.plots is not None:
         require_plot_library()
         require_writable_folder(wanted.plots, "the folder of plots")
@@ -140,7 +143,7 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
     from rich.console import Console
 
     from ..bench.runs import environment
-    from ..validation.report import NoValidation, plot, table, write_markdown
+    from ..validation.report import plot, table, write_markdown
 
     said = Console(stderr=True)
     where, order = {**environment(), "arch": arch}, {case.name: k for k, case in enumerate(_all_cases())}
@@ -169,8 +172,6 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
                     click.echo(str(path))
     except (KeyboardInterrupt, Terminated) as broken:
         stop_broken_off(broken, f"{done} of {len(cases)} cases are finished.")
-    except NoValidation as error:
-        stop(str(error))
     except OSError as error:
         stop(f"{error.filename or 'a file'} cannot be written: {error}.", status=1)
     if failed:

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..io.files import whole_file
 from .cases import Outcome
 
 Found = Mapping[str, Any]
@@ -57,7 +58,8 @@ def in_markdown(cases: Sequence[Found], environment: Mapping[str, Any]) -> str:
     """A table of several cases, what each took, and where they were run."""
     lines = []
     for found in cases:
-        command = f"`taichi-fluid validate {found['case']}`"
+        settings = "".join(f" --set {key}={value}" for key, value in found["changes"].items())
+        command = f"`taichi-fluid validate {found['case']}{settings}`"
         for row in found["rows"]:
             verdict = "holds" if row["holds"] else "**not met**"
             cells = (command, row["quantity"], _figure(row["found"]), row["reference"], row["plain"], verdict)
@@ -85,18 +87,30 @@ def in_markdown(cases: Sequence[Found], environment: Mapping[str, Any]) -> str:
     )
 
 
-def write_markdown(document: Path, cases: Sequence[Found], environment: Mapping[str, Any]) -> None:
-    """Put the table into a document, in place of the one there; one that is not there yet is made.
+def around_table(document: Path) -> tuple[str, str]:
+    """What stands in a document before and behind the table, both lines around it included; a new one has a heading.
 
     Raises:
-        NoValidation: if the document has no place for it.
+        NoValidation: if the document has no place for a table.
     """
     text = document.read_text(encoding="utf-8") if document.exists() else f"# Validation\n\n{BEGIN}{END}"
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise NoValidation(f"{str(document)!r} has no lines {BEGIN.strip()!r} and {END.strip()!r} to write between.")
-    document.write_text(f"{before}{begin}{in_markdown(cases, environment)}{end}{after}", encoding="utf-8")
+    return before + begin, end + after
+
+
+def write_markdown(document: Path, cases: Sequence[Found], environment: Mapping[str, Any]) -> None:
+    """Put the table into a document, in place of the one there; one that is not there yet is made.
+
+    Raises:
+        NoValidation: if the document has no place for it.
+    """
+    before, after = around_table(document)
+    document.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(document) as temporary:
+        temporary.write_text(f"{before}{in_markdown(cases, environment)}{after}", encoding="utf-8")
 
 
 def plot(outcome: Outcome, path: Path) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from scenes_for_tests import scene, set_state
 
 from taichi_fluid.simulation import Simulation
+from taichi_fluid.validation.bodies import rising_zeros
 
 CELLS = 16
 """Cells across the disk."""
@@ -35,13 +36,6 @@ def stream(reynolds, size, upstream, cfl, kick=0.0):
         [np.ones((shape[0] + 1, shape[1])), kick * np.exp(-(x[:, None] ** 2) - y**2)],
     )
     return simulation
-
-
-def rising_zeros(times, values):
-    """Times at which a signal passes its mean upwards."""
-    values = values - values.mean()
-    at = np.flatnonzero((values[:-1] < 0) & (values[1:] >= 0))
-    return times[at] - values[at] * (times[at + 1] - times[at]) / (values[at + 1] - values[at])
 
 
 @pytest.mark.validation
