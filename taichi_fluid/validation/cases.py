@@ -170,7 +170,7 @@ class Case(NamedTuple):
             SceneError: for changes that no scene can have.
             ValueError: for one that would make it another case.
         """
-        for key in changes:
+        for key in changes or {}:
             if key.partition(".")[0] in _OWN:
                 raise ValueError(f"{key} is what makes {self.name} the case it is: change solver.… only")
         run = Run(resolution or self.resolution, changes)
