@@ -67,8 +67,8 @@ class Run:
         cells: Cells of the largest grid, as text.
     """
 
-    def __init__(self, resolution: int, changes: Mapping[str, Any] = {}):
-        self.resolution, self.changes = resolution, dict(changes)
+    def __init__(self, resolution: int, changes: Mapping[str, Any] | None = None):
+        self.resolution, self.changes = resolution, dict(changes or {})
         self.rows: list[Row] = []
         self.curves: list[Curve] = []
         self.steps, self.cells = 0, ""
@@ -159,7 +159,7 @@ class Case(NamedTuple):
     resolution: int
     quick: int
 
-    def run(self, resolution: int | None = None, changes: Mapping[str, Any] = {}) -> "Outcome":
+    def run(self, resolution: int | None = None, changes: Mapping[str, Any] | None = None) -> "Outcome":
         """Run it here and now, on the Taichi that is running.
 
         Args:
