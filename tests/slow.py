@@ -70,7 +70,7 @@ SLOW = (
             "heated-1e4",
             "cavity-1000-reflection",
             "onset",
-            "cylinder",
+            "cylinder-20",
             "vortices-3d",
         )
     ),

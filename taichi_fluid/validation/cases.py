@@ -125,7 +125,7 @@ class Run:
 
     def at_most(self, quantity: str, found: float, most: float, plain: str = "") -> None:
         """An error, or something else of which less is better; NaN is more than any bound."""
-        self.rows.append(Row(quantity, float(found), f"at most {most:.3g}", -math.inf, most, plain))
+        self.rows.append(Row(quantity, float(found), f"at most {most:.4g}", -math.inf, most, plain))
 
     def at_least(self, quantity: str, found: float, least: float, plain: str = "") -> None:
         """Something of which more is better."""
