@@ -10,9 +10,6 @@ import numpy as np
 from ..scene import Scene
 from ..simulation import Simulation
 
-_OWN = ("domain", "solids", "fluid", "sources", "initial", "pictures", "combustion")
-"""Parts of a scene that make a case the case it is."""
-
 
 class Row(NamedTuple):
     """One figure of a case beside what it should be.
@@ -133,7 +130,7 @@ class Run:
 
     def curve(self, title: str, axes: tuple[str, str], found: Any, points: Any = None) -> None:
         """A line to draw."""
-        self.curves.append(Curve(title, axes, found, points))
+        self.curves.append(Curve(title, axes, found, None if points is None else tuple(points)))
 
 
 def _product(cells: str) -> int:
@@ -171,7 +168,7 @@ class Case(NamedTuple):
             ValueError: for one that would make it another case.
         """
         for key in changes or {}:
-            if key.partition(".")[0] in _OWN:
+            if not key.startswith("solver."):
                 raise ValueError(f"{key} is what makes {self.name} the case it is: change solver.… only")
         run = Run(resolution or self.resolution, changes)
         began, processor = time.perf_counter(), time.process_time()

@@ -115,7 +115,7 @@ def settled(
         third: Kind of the sides that are left.
         sides: Both walls.
         force: Acceleration along the channel, m/s².
-        solids: As a scene has them, one at each wall, one cell of the narrowed channel thick.
+        solids: As a scene has them, one at each wall, two cells thick.
         faces: ``solver.faces``.
 
     Returns:
