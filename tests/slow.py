@@ -66,9 +66,9 @@ SLOW = (
     *(
         f"test_validation.py::test_a_case_finds_what_it_found[{name}"
         for name in (
-            "taylor-green-reflection",
+            "taylor-green-splitting",
             "heated-1e4",
-            "cavity-1000-reflection",
+            "cavity-1000",
             "onset",
             "cylinder-20",
             "vortices-3d",
