@@ -75,7 +75,7 @@ def flux_kernels(loops):
 
 
 _DAMPED = 0.44
-"""Explicit part of a step that is long for diffusion: what varies from cell to cell changes sign and keeps 0.44 / 0.56."""
+"""Explicit part of a step that is long for diffusion: what varies from cell to cell keeps 0.44 / 0.56 of it, with other sign."""
 
 MULTIGRID_BELOW = 1.0
 """Below this dx² / (diffusivity · dt) multigrid pays; above it, the diagonal alone needs a handful of iterations."""
@@ -226,7 +226,7 @@ class Diffusion:
         most = self._explicit_limit(component)
         if 0.5 * dt * diffusivity <= most or self._is_held(component):
             return 0.5 * dt
-        return most / diffusivity if bounded else max(_DAMPED * dt, most / diffusivity)
+        return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)
 
     def _is_held(self, component: int) -> bool:
         return self.solids is not None and component != SCALAR
