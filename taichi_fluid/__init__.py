@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from .boundaries.solids import Motion, SampledDistance, Solid
     from .carried import CARRIED, Carried
     from .grid import Grid
+    from .io.series import SeriesFile
+    from .physics.loads import Load
     from .render.renderer import Renderer
-    from .scene import Scene, SceneError, preset, preset_names
+    from .scene import Probe, Scene, SceneError, preset, preset_names
     from .simulation import FORCES, Force, NotFinite, Simulation, Stage, Step
     from .simulation.flow import TooManySteps
+    from .simulation.probes import Probes
     from .simulation.resampling import resample
     from .viewer.window import show
 
@@ -37,14 +40,18 @@ _HOME = {
     "Force": ".simulation",
     "Grid": ".grid",
     "Kind": ".boundaries.sides",
+    "Load": ".physics.loads",
     "Motion": ".boundaries.solids",
     "NotFinite": ".simulation",
     "Part": ".boundaries.sides",
     "Profile": ".boundaries.sides",
+    "Probe": ".scene",
+    "Probes": ".simulation.probes",
     "Renderer": ".render.renderer",
     "SampledDistance": ".boundaries.solids",
     "Scene": ".scene",
     "SceneError": ".scene",
+    "SeriesFile": ".io.series",
     "Side": ".boundaries.sides",
     "Simulation": ".simulation",
     "Solid": ".boundaries.solids",
@@ -65,14 +72,18 @@ __all__ = [
     "Force",
     "Grid",
     "Kind",
+    "Load",
     "Motion",
     "NotFinite",
     "Part",
+    "Probe",
+    "Probes",
     "Profile",
     "Renderer",
     "SampledDistance",
     "Scene",
     "SceneError",
+    "SeriesFile",
     "Side",
     "Simulation",
     "Solid",

@@ -14,6 +14,7 @@ SLOW = (
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[2-debug",
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[3",
     "validation/test_heated_cavity.py::test_as_much_heat_goes_through_as_the_bench_mark_says[64-1e4]",
+    "test_loads.py::test_a_steady_drag_is_the_momentum_that_the_stream_loses",
     # In the window; the session and the panel have theirs without one.
     "test_window.py::test_every_preset_by_its_button[all]",
     "test_window.py::test_every_view_of_3d_by_its_button",
@@ -61,6 +62,18 @@ SLOW = (
     # Longer flows.
     "test_conservation.py::test_two_thousand_steps_keep_them",
     "validation/test_cylinder.py",
+    "test_friction.py::test_whole_steps_keep_the_flow_between_cylinders_to_second_order",
+    *(
+        f"test_validation.py::test_a_case_finds_what_it_found[{name}"
+        for name in (
+            "taylor-green-splitting",
+            "heated-1e4",
+            "cavity-1000",
+            "onset",
+            "cylinder-20",
+            "vortices-3d",
+        )
+    ),
     "validation/test_channel.py::test_the_lid_driven_cavity_at_re_100",
     "validation/test_channel.py::test_poiseuille_between_walls_of_solids_is_that_between_sides_of_the_box[shape1",
     "validation/test_channel.py::test_a_heavy_fluid_stays_at_rest[3D",

@@ -204,7 +204,7 @@ def test_scenes_in_a_terminal_go_on_below_themselves(tmp_path, columns):
 def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     """In 80 columns, which is also what a pipe has."""
     listed = run(["--help"], tmp_path, COLUMNS="80").stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes", "warm"]
+    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes", "validate", "warm"]
     assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)
 
 
@@ -602,7 +602,7 @@ def chosen(monkeypatch):
     monkeypatch.setattr(display, "WindowProbe", Probe)
     monkeypatch.setattr(backend, "start", lambda arch: "cpu")
     monkeypatch.setattr(running, "show_window", lambda scene, arch: done.append("show"))
-    monkeypatch.setattr(running, "record_scene", lambda scene, arch, outputs, json_path: done.append("record"))
+    monkeypatch.setattr(running, "record_scene", lambda scene, arch, outputs, numbers: done.append("record"))
 
     def command(*arguments: str) -> list[str]:
         done.clear()
@@ -881,3 +881,59 @@ def test_a_region_that_is_filled_without_a_way_out_is_said(work, sealed, said):
     done = run([*arguments, "--set", "output.width=64", "--set", "output.height=64"], work)
     assert done.returncode == 0, done.stderr
     assert ("without a way out" in done.stderr) is said
+
+
+PROBED = """
+name = "probed"
+[domain]
+size = [1.0, 1.0]
+resolution = 16
+[[sources]]
+shape = "sphere"
+center = [0.5, 0.3]
+radius = 0.2
+temperature = 100.0
+[[probes]]
+name = "hot"
+kind = "extreme"
+quantity = "temperature"
+"""
+
+
+def test_what_a_scene_probes_is_written_and_plotted(tmp_path):
+    (tmp_path / "scene.toml").write_text(PROBED, encoding="utf-8")
+    command = ["run", "scene.toml", *ON_CPU, "--probes", "a/rows.csv"]
+    done = run([*command, "--plot", "rows.svg", "--json", "run.json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["run.json", "rows.svg", f"a{os.sep}rows.csv", "probed.mp4", "probed.png"]
+    head, *rows = (tmp_path / "a" / "rows.csv").read_text(encoding="utf-8").splitlines()
+    numbers = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert head == "time,step,hot.min,hot.max"
+    assert len(rows) == numbers["steps"] + 1
+    assert float(rows[-1].split(",")[-1]) > 0
+    assert numbers["kinetic_energy"] > 0 and numbers["enstrophy"] > 0 and numbers["amounts"]["temperature"] > 0
+    again = run(command, tmp_path)
+    assert "is there already" in one_sentence(again)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["demo", "plume2d", "--probes", "x.csv"], "has no probes"),
+        (["demo", "plume2d", "--plot", "x.png"], "has no probes"),
+        (["run", "scene.toml", "--probes", "x.txt"], "suffix"),
+        (["run", "scene.toml", "--plot", "x.txt"], "suffix"),
+        (["run", "scene.toml", "--plot", "probed.png"], "also an output"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_files_of_probes_that_cannot_be_are_refused(tmp_path, options, words):
+    (tmp_path / "scene.toml").write_text(PROBED, encoding="utf-8")
+    assert words in one_sentence(run([*options, *ON_CPU], tmp_path))
+
+
+def test_a_plot_without_matplotlib_names_the_extra(tmp_path):
+    (tmp_path / "scene.toml").write_text(PROBED, encoding="utf-8")
+    code = "import sys\nsys.modules['matplotlib'] = sys.modules['matplotlib.backend_bases'] = None"
+    done = run_code(code, ["run", "scene.toml", *ON_CPU, "--plot", "x.png"], tmp_path)
+    assert "taichi-fluid[plot]" in one_sentence(done)

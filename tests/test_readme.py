@@ -17,7 +17,7 @@ from slow import SLOW
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid.app import cli, doctor, measuring
+from taichi_fluid.app import cli, doctor, measuring, validating
 from taichi_fluid.scene import preset, preset_names
 from taichi_fluid.viewer import window
 from taichi_fluid.viewer.session import Session
@@ -132,7 +132,7 @@ def test_the_shapes_in_the_first_program_are_those_of_its_scene():
 
 
 def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, capsys):
-    """Those that measure backends come as far as the first measurement: ``test_bench`` and ``test_doctor`` have more."""
+    """Those that measure come as far as the first measurement: ``test_bench``, ``test_doctor``, ``test_validation`` have more."""
     tried, measured = [], []
 
     def examine(arch):
@@ -141,6 +141,8 @@ def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, 
 
     monkeypatch.setattr(doctor, "examine", examine)
     monkeypatch.setattr(measuring, "_measure", lambda bench, runs, *wanted: measured.extend(run.arch for run in runs))
+    validated = []
+    monkeypatch.setattr(validating, "_run", lambda cases, *wanted: validated.extend(case.name for case in cases))
     for command in COMMANDS:
         if "vulkan" in command and command[0] != "bench":
             continue  # another test
@@ -149,6 +151,7 @@ def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, 
         printed = capsys.readouterr().out
         if redirect:
             (newcomer / target).write_text(printed, encoding="utf-8")
+    assert validated == ["couette", "cavity-100"]
     assert (tried, measured) == (["cuda", "vulkan", "metal", "opengl", "cpu"], ["cpu", "vulkan"])
     assert set(os.listdir()) == {"frames", "mine.toml", "plume.mp4", "plume.png", "run.json"}
     assert set(os.listdir("frames")) == {"frame_00000.png", "frame_00001.png", "poster.png"}

@@ -24,7 +24,7 @@ ORDER = [
     ["simulation"],
     ["render", "io"],
     ["viewer"],
-    ["bench"],
+    ["bench", "validation"],
     ["app", "__main__"],
 ]
 """Rooms from the ground up: a room imports from its own floor and from those below."""

@@ -7,9 +7,9 @@ import pytest
 from test_backends import HERE, run, vulkan, vulkan_problem  # noqa: F401 - a fixture, and what it asks
 
 PARTS = {
-    "operators": "ti kernels differences interpolation noise boundary diagnostics normoyle doctor forces sources pictures",
+    "operators": "ti kernels differences interpolation noise boundary diagnostics loads probes normoyle doctor forces sources pictures",
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls",
-    "steps": "collocated combustion simulation reflection conservation live_engine seams render render_views resample presets",
+    "steps": "collocated combustion simulation reflection conservation live_engine seams render render_views resample presets validation",
 }
 """Files that trace the same kernels, which a process does once; the first ones are those that compile little."""
 

@@ -19,6 +19,7 @@ from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from .measuring import bench
 from .running import common, run_scene
+from .validating import validate
 from .warming import warm
 from .words import complete_scene, stop
 
@@ -129,4 +130,5 @@ def doctor(json_path: Path | None) -> None:
 
 
 main.add_command(bench)
+main.add_command(validate)
 main.add_command(warm)

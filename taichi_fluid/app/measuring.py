@@ -11,7 +11,7 @@ from ..errors import TaichiUnavailable, Terminated, terminable
 from ..io.files import OutputError, require_writable
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
-from .words import complete_scene_or_file, parse_settings, stop, stop_broken_off
+from .words import complete_scene_or_file, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
 
 
 class Wanted(NamedTuple):
@@ -50,28 +50,15 @@ def _scenes(wanted: Wanted) -> list[Scene]:
     return [chosen.with_values({"domain.resolution": n}) for n in dict.fromkeys(wanted.resolutions)]
 
 
-def _require_plot(path: Path) -> None:
+def require_plot(path: Path) -> None:
     """Raise OutputError unless a plot can be drawn, and written to ``path``."""
     require_writable(path, "the plot")
-    try:
-        from matplotlib.backend_bases import FigureCanvasBase
-    except ImportError:
-        raise OutputError(
-            "--plot needs matplotlib, which is not installed: pip install 'taichi-fluid[plot]', or leave --plot out."
-        ) from None
+    require_plot_library()
+    from matplotlib.backend_bases import FigureCanvasBase
+
     known = sorted(FigureCanvasBase.get_supported_filetypes())
     if path.suffix[1:].lower() not in known:
         raise OutputError(f"the plot {str(path)!r} has a suffix that is not written: give one of {', '.join(known)}.")
-
-
-def _print_wide(part: Any) -> None:
-    """Print tables as wide as they are: a terminal that is narrower breaks their lines, and a pipe has no width."""
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    console = Console()
-    widest = Measurement.get(console, console.options.update_width(1000), part).maximum
-    Console(width=max(console.width, widest)).print(part)
 
 
 def _compare(paths: tuple[Path, Path]) -> None:
@@ -85,7 +72,7 @@ def _compare(paths: tuple[Path, Path]) -> None:
     if not parts:
         stop(f"{str(paths[0])!r} and {str(paths[1])!r} have no row of the same arch, scene, resolution and settings.")
     for part in parts:
-        _print_wide(part)
+        print_wide(part)
 
 
 @click.command(short_help="Measure what a step costs, stage by stage.")
@@ -197,7 +184,7 @@ def _require_sense(context: click.Context, wanted: Wanted) -> None:
     elif wanted.append:
         raise OutputError("--append adds to a JSON file: name it with --json.")
     if plot_path is not None:
-        _require_plot(plot_path)
+        require_plot(plot_path)
         if path is not None and plot_path.resolve() == path.resolve():
             raise OutputError("the plot and the JSON file have the same name: give another one.")
 
@@ -231,7 +218,7 @@ def _measure(bench: Any, runs: Sequence[Any], wanted: Wanted) -> None:
     except OSError as error:
         stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     rows = bench.rows[before:]
-    _print_wide(start_tables(rows) if wanted.startup else tables(rows))
+    print_wide(start_tables(rows) if wanted.startup else tables(rows))
     if json_path is not None and rows:
         click.echo(str(json_path))
     if ended:

@@ -4,18 +4,20 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
 from ..errors import TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, require_writable, write_json
 from ..io.outputs import Outputs
+from ..io.series import SeriesFile, require_series
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.beginnings import BeginningError
 from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
+from .measuring import require_plot
 from .words import parse_settings, say, stop, stop_broken_off
 
 if TYPE_CHECKING:
@@ -23,6 +25,40 @@ if TYPE_CHECKING:
     from ..simulation.comparison import Comparison
 
 T = TypeVar("T")
+
+
+class Numbers(NamedTuple):
+    """Files of numbers that a run is asked for.
+
+    Attributes:
+        json: Of the run as a whole.
+        probes: What the scene's probes measure, a line for each time.
+        plot: A picture of that.
+    """
+
+    json: Path | None
+    probes: Path | None
+    plot: Path | None
+
+    def require(self, scene: Scene, outputs: Outputs | None) -> None:
+        """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
+        names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
+        wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=True) if path]
+        taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
+        for option, what, path in wanted:
+            if option != "--json" and not scene.probes:
+                raise OutputError(
+                    f"{option} is given and the scene has no probes: give it [[probes]], or leave that out."
+                )
+            if option == "--json":
+                require_writable(path, what)
+            elif option == "--probes":
+                require_series(path, what)
+            else:
+                require_plot(path)
+            if path.resolve() in taken:
+                raise OutputError(f"{what} {str(path)!r} is also an output of this run: give another name.")
+            taken.add(path.resolve())
 
 
 def _window_arch(arch: str) -> str:
@@ -51,7 +87,15 @@ def common(command: Callable) -> Callable:
         ),
         click.option(
             "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
-            help="Record, and write the numbers of the run: times, iterations, residual, divergence, mass.",
+            help="Record, and write the numbers of the run: times, iterations, residual, divergence, mass, energy.",
+        ),
+        click.option(
+            "--probes", "probes_path", type=click.Path(path_type=Path), metavar="FILE",
+            help="Record, and write what the scene's [[probes]] measure to a new FILE.csv or FILE.jsonl as it runs.",
+        ),
+        click.option(
+            "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE",
+            help="Record, and draw what the scene's [[probes]] have measured (needs matplotlib).",
         ),
     ]  # fmt: skip
     for option in reversed(options):
@@ -68,9 +112,12 @@ def run_scene(
     out: Path | None,
     settings: Sequence[str],
     json_path: Path | None,
+    probes_path: Path | None,
+    plot_path: Path | None,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    recording = not (frames is None and out is None and json_path is None)
+    numbers = Numbers(json_path, probes_path, plot_path)
+    recording = not (frames is None and out is None) or any(numbers)
     try:
         scene = load()
         changes = parse_settings(settings)
@@ -80,11 +127,7 @@ def run_scene(
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
         outputs = Outputs.plan(out, scene.name) if headless or recording else None
-        if json_path is not None:
-            require_writable(json_path, "the JSON file")
-            written = (outputs.video, outputs.poster) if outputs else ()
-            if json_path.resolve() in {path.resolve() for path in written if path}:
-                raise OutputError(f"the JSON file {str(json_path)!r} is also an output of this run: give another name.")
+        numbers.require(scene, outputs)
         require_installed(scene)
         require_memory(scene)
     except (SceneError, OutputError) as error:
@@ -111,7 +154,7 @@ def run_scene(
             outputs = Outputs.plan(out, scene.name)
         except OutputError as error:
             stop(str(error))
-    record_scene(scene, running, outputs, json_path)
+    record_scene(scene, running, outputs, numbers)
 
 
 def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
@@ -155,14 +198,16 @@ def show_window(scene: Scene, arch: str) -> None:
 
 
 @terminable()
-def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | None) -> None:
+def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> None:
     """Record as many frames as the scene asks for, and write the numbers of the run where they are asked for."""
     from rich.console import Console
 
     from ..backend import COMPILING
+    from ..io.plots import plot_probes
     from ..simulation import NotFinite
-    from ..simulation.comparison import flow_of, simulations_of
+    from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
+    from ..simulation.probes import Probes
     from ..viewer.recorder import Recorder, record
     from ..viewer.waiting import Waiting
 
@@ -172,7 +217,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | No
             simulation.prepare()
         return flow
 
-    output, recorder, waiting = scene.output, None, Waiting()
+    output, recorder, waiting, file, probes = scene.output, None, Waiting(), None, None
     pictures = f"{output.frames} frames of {output.width} x {output.height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
@@ -182,6 +227,12 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | No
         for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
             say(sentence)
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
+        if wanted.probes:
+            file = SeriesFile(wanted.probes)
+            recorder.written.append(wanted.probes)
+        if wanted.probes or wanted.plot:
+            with waiting.told_on(Console(stderr=True)):
+                probes = Probes(own_of(flow), write=file)
         numbers = record(flow, recorder, waiting=waiting)
     except (NotFinite, TooManySteps) as error:
         show_files(recorder.written if recorder else [])
@@ -193,6 +244,9 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | No
         stop(str(error))
     except OSError as error:
         stop(f"the recording cannot be written: {error}.", status=1)
+    finally:
+        if file is not None:
+            file.close()
     unsolved = numbers["pressure"]["not_converged"]
     if unsolved:
         say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
@@ -205,13 +259,17 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, json_path: Path | No
     unsolved = numbers["diffusion"]["not_converged"]
     if unsolved:
         say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
-    if json_path is not None:
-        try:
-            write_json(json_path, {"arch": arch, **numbers})
-        except (OSError, ValueError) as error:
-            show_files(recorder.written)
-            stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
-        click.echo(str(json_path))
+    for path, what, write in (
+        (wanted.json, "the JSON file", lambda path: write_json(path, {"arch": arch, **numbers})),
+        (wanted.plot, "the plot", lambda path: plot_probes(probes, path)),
+    ):
+        if path is not None:
+            try:
+                write(path)
+            except (OSError, ValueError) as error:
+                show_files(recorder.written)
+                stop(f"{what} {str(path)!r} cannot be written: {error}.", status=1)
+            click.echo(str(path))
     show_files(recorder.written)
 
 

@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import Terminated
+from ..io.files import OutputError
 from ..scene import SceneError, preset_names, tomllib
 
 
@@ -50,3 +51,23 @@ def complete_scene(context: click.Context, parameter: click.Parameter, incomplet
 def complete_scene_or_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The same, or files where no scene has such a name."""
     return complete_scene(context, parameter, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+def print_wide(part: Any) -> None:
+    """Print tables as wide as they are: a terminal that is narrower breaks their lines, and a pipe has no width."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console()
+    widest = Measurement.get(console, console.options.update_width(1000), part).maximum
+    Console(width=max(console.width, widest)).print(part)
+
+
+def require_plot_library() -> None:
+    """Raise OutputError unless matplotlib can be imported."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise OutputError(
+            "--plot needs matplotlib, which is not installed: pip install 'taichi-fluid[plot]', or leave --plot out."
+        ) from None

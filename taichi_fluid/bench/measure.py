@@ -24,6 +24,7 @@ from ..kernels import Array, kernel_family
 from ..render.renderer import Renderer
 from ..scene import Scene
 from ..simulation import NotFinite, Simulation, Stage, Step
+from ..simulation.probing import budget
 from .files import SAYS
 from .traffic import Launch, Watch, moved, uncounted, watched
 
@@ -281,6 +282,7 @@ def measure(scene: Scene, steps: int, began: float) -> dict[str, Any]:
     numbers |= steps_of(simulation, steps)
     numbers["divergence"] = divergence_left(simulation)
     arrays, resident = array_bytes(), peak_resident()
+    numbers |= budget(simulation)
     on_host = kernels.arch() in kernels.CPU_ARCHS
     numbers["bytes_per_cell"] = arrays / math.prod(scene.domain.shape)
     numbers["arrays_mb"] = 1e-6 * arrays

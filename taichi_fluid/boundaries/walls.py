@@ -45,7 +45,7 @@ class Walls:
         if grid.collocated and any(side.parts for side in self._flat):
             raise ValueError("a side has parts, which the collocated grid has not; they need the staggered one")
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
-        self._rules, self._boxes, self._planes, self._added = {}, {}, {}, {}
+        self._rules, self._changes, self._boxes, self._planes, self._added = {}, {}, {}, {}, {}
         self._laid: dict[tuple, list[LaidSide]] = {}
         self._time, self._fastest = 0.0, self._find_fastest(0.0)
         self._require_shapes()
@@ -279,6 +279,19 @@ class Walls:
         self._kernels.fill_ghosts(array, self.grid.n, 0, SCALAR, *rule)
         for laid in self._laid_on(SCALAR, name, k, True):
             laid.lay(array, 0)
+
+    def fill_change(self, array, axis: int) -> None:
+        """Set sides and ghosts of what a velocity component on faces changes by, at the beginning of ``array``.
+
+        That is nothing on the sides it goes through, and beside the others what it is inside.
+        """
+        self.grid.require(None, array=array)
+        if axis not in self._changes:
+            factors = [float(side.kind.wraps or i // 2 != axis) for i, side in enumerate(self._flat)]
+            modes = [WRAPS if side.kind.wraps else GIVEN for side in self._flat]
+            kernels = self._kernels
+            self._changes[axis] = kernels.Numbers(*factors), kernels.Numbers(*[0.0] * len(modes)), kernels.Modes(*modes)
+        self._kernels.fill_ghosts(array, self.grid.n, 0, axis, *self._changes[axis])
 
     def fill_velocity(self, velocity, *, keep: bool = False) -> None:
         """Set sides and ghosts of a velocity; ``keep`` leaves the faces on open sides as they are."""

@@ -23,6 +23,7 @@ from .layout import (
     arch,
     array_of,
     cells_of,
+    copy_values,
     fast_max,
     fast_min,
     flat,

@@ -63,6 +63,15 @@ def memory_of(array) -> np.ndarray | None:
     return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), array.shape)
 
 
+def copy_values(source, target) -> None:
+    """Copy an array into another of its length: on a CPU as memory, where ``copy_from`` goes value by value."""
+    values = memory_of(source)
+    if values is None:
+        target.copy_from(source)
+    else:
+        np.copyto(memory_of(target), values)
+
+
 def _on_cpu() -> bool:
     return arch() in CPU_ARCHS
 

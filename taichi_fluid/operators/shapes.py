@@ -77,6 +77,16 @@ def covered_triangle(a, b, c):
 
 
 @ti.func
+def open_moment(a, b, c):
+    """Mean over a triangle of a distance, linear between the corners, that counts as 0 where it is negative."""
+    covered, least, most = covered_triangle(a, b, c), ti.min(a, b, c), ti.max(a, b, c)
+    moment = (a + b + c - covered * least) / ti.f32(3.0)
+    if a + b + c - least - most <= 0:
+        moment = (ti.f32(1.0) - covered) * ti.max(most, ti.f32(0.0)) / ti.f32(3.0)
+    return moment
+
+
+@ti.func
 def coverage(distance, inv_dx):
     """Fraction of a cell, 0 to 1, that lies inside a shape whose surface is ``distance`` away from its centre."""
     return ti.min(ti.max(ti.f32(0.5) - distance * inv_dx, ti.f32(0.0)), ti.f32(1.0))

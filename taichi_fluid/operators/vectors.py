@@ -9,3 +9,11 @@ def length(v):
     v = local(v)
     squares = [subscript(v, axis) * subscript(v, axis) for axis in range(v.n)]
     return ti.sqrt(sum(squares[1:], squares[0]))
+
+
+@traced
+def cross(a, b):
+    """The cross product of two vectors of three."""
+    a, b = local(a), local(b)
+    turns = [(1, 2), (2, 0), (0, 1)]
+    return ti.Vector([subscript(a, i) * subscript(b, j) - subscript(a, j) * subscript(b, i) for i, j in turns])

@@ -6,14 +6,14 @@ for bit, and the tolerance is relative to what diffusion does in the step.
 
 from .._ti import argument, ti
 from ..boundaries.coefficients import BoundaryCoefficients
-from ..boundaries.solids import CutCells, Solids
+from ..boundaries.solids import Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
-from ..operators.interpolation import step_to_corner, strides_across
 from ..pressure.solver import EllipticSolver, SolveResult
+from .friction import NEAREST, NEAREST_EXPLICIT, beside_solids_kernels
 from .warm_solids import WarmSolids
 
 
@@ -23,67 +23,6 @@ def _write_laplacian(c, I, s, a: Array, offset, inv_diag: Array, out: Array, n):
     if inv_diag[c] > 0:
         value = difference_sum(a, offset + c, s, n)
     out[c] = value
-
-
-@ti.func
-def _face_distance_at(distance: Array, c, s, component):
-    """Distance to the nearest solid at the middle of the lower face of ``c`` along ``component``."""
-    across, total = strides_across(s, component), ti.f32(0.0)
-    for corner in ti.static(range(2 ** (s.n - 1))):
-        total += distance[c + step_to_corner(corner, across)]
-    return total * ti.f32(0.5 ** (s.n - 1))
-
-
-@ti.func
-def _hold_at(distance: Array, c, neighbour, s, component):
-    """How strongly a solid between a face and its neighbour holds it: 1 over the part of the way to the surface."""
-    here = ti.max(_face_distance_at(distance, c, s, component), ti.f32(0.0))
-    there = ti.max(-_face_distance_at(distance, neighbour, s, component), ti.f32(0.0))
-    return ti.f32(1.0) / ti.max(here / ti.max(here + there, ti.f32(1e-20)), ti.f32(_NEAREST))
-
-
-@argument
-class Unknowns:
-    """Which values of a velocity ``component``, or of a ``SCALAR``, are solved for: those above 0 in ``mask``.
-
-    The position of the first of them is ``first``; ``wrap`` is 1 along periodic axes.
-    """
-
-    mask: object
-    component: object
-    first: object
-    wrap: object
-
-
-@ti.func
-def _write_beside_solids(c, I, s, a: Array, offset, unknowns, solids, held: Array, out: Array):
-    """The Laplacian where solids hold a velocity component, and what they add to the diagonal.
-
-    A component along its own axis is held by any solid, the others only where they do not slip; scalars never are.
-    """
-    value, total, component = ti.f32(0.0), ti.f32(0.0), unknowns.component
-    if unknowns.mask[c] > 0:
-        for axis in ti.static(range(s.n)):
-            for side in ti.static((-1, 1)):
-                neighbour = c + side * s[axis]
-                weight = ti.f32(1.0)
-                at_end = I[axis] == (solids.n[axis] if ti.static(side == 1) else unknowns.first[axis])
-                beyond = at_end and unknowns.wrap[axis] == 0
-                place = neighbour
-                if at_end and unknowns.wrap[axis] == 1:
-                    place = c - side * (solids.n[axis] - 1) * s[axis]
-                if unknowns.mask[neighbour] == 0 and not beyond:
-                    weight = ti.f32(0.0)
-                    if component >= 0:
-                        slipping = ti.f32(0.0)
-                        if axis != component:
-                            slipping = solids.slips_at(place, s, component)
-                        if slipping == 0:
-                            weight = _hold_at(solids.distance, c, place, s, component)
-                    total += weight
-                value += weight * (a[offset + neighbour] - a[offset + c])
-    out[c] = value
-    held[c] = total
 
 
 @ti.func
@@ -137,26 +76,8 @@ def flux_kernels(loops):
     return {"add_fluxes": add_fluxes}
 
 
-@kernel_family
-def beside_solids_kernels(loops):
-    IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-
-    @ti.kernel
-    def compute_beside_solids(
-        a: Array, offset: ti.i32, component: ti.i32, unknown: Array, first: IntVector, wrap: IntVector, held: Array,
-        out: Array, open: Array, distance: Array, owner: Array, motions: Array, n: IntVector, origin: FloatVector,
-        dx: ti.f32,
-    ):  # fmt: skip
-        unknowns = Unknowns(unknown, component, first, wrap)
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        each_cell(n, _write_beside_solids, (a, offset, unknowns, solids, held, out))
-
-    return {"compute_beside_solids": compute_beside_solids}
-
-
-_NEAREST = 0.1
-"""Part of a cell nearer than which a surface does not count: a face that a solid almost touches is held hard enough."""
-
+_DAMPED = 0.44
+"""Explicit part of a step that is long for diffusion: what varies from cell to cell keeps 0.44 / 0.56 of it, with other sign."""
 
 MULTIGRID_BELOW = 1.0
 """Below this dx² / (diffusivity · dt) multigrid pays; above it, the diagonal alone needs a handful of iterations."""
@@ -189,6 +110,7 @@ class Diffusion:
         self._solvers = {}
         self._warm: WarmSolids | None = None
         self._rhs, self._change = grid.array(), grid.array()
+        self._clearance = None if solids is None else grid.array()
         self._kernels = diffusion_kernels(grid.loops)
 
     def _solver(self, shift: float) -> EllipticSolver:
@@ -200,7 +122,14 @@ class Diffusion:
         return self._solvers[method]
 
     def diffuse(
-        self, a, diffusivity: float, dt: float, component: int = SCALAR, offset: int = 0, name: str | None = None
+        self,
+        a,
+        diffusivity: float,
+        dt: float,
+        component: int = SCALAR,
+        offset: int = 0,
+        name: str | None = None,
+        ahead: float = 1.0,
     ) -> SolveResult | None:
         """Diffuse ``a[offset:…]`` in place; ghosts must be filled before and are filled after.
 
@@ -211,6 +140,7 @@ class Diffusion:
             component: Velocity component, or ``SCALAR``.
             offset: Where it begins in ``a``.
             name: Of a scalar, by which the sides know what enters, what they hold and what they give; see ``Walls.fill``.
+            ahead: By how much of the change to go on.
 
         Raises:
             ValueError: for numbers below 0 or none, an array that is not of the grid, and a diffusivity of 0 where a wall
@@ -223,22 +153,22 @@ class Diffusion:
             raise ValueError(f"diffusivity is 0 and a wall has a flux of {name}, which diffusion brings in")
         if diffusivity * dt == 0:
             return None
-        solver = self._set_up(a, diffusivity, self.grid.dx**2 / (diffusivity * dt), component, offset, name)
+        shift = self.grid.dx**2 / (diffusivity * dt)
+        solver = self._set_up(a, diffusivity, shift, component, offset, name)
         if self.sweeps is not None:
             result = solver.sweep(self._rhs, self._change, self.sweeps)
         else:
             self._change.fill(0.0)
             result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        self._kernels.add_change(self._change, a, self.grid.n, offset, 1.0)
-        self._finish(a, component, offset, name)
+        self._add(solver, self._change, ahead, 1.0 / shift, a, component, offset, name)
         return result
 
     def _set_up(
-        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None
+        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None, explicit: bool = False
     ) -> EllipticSolver:
         """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian of ``a`` as right-hand side.
 
-        What walls give is in it.
+        What walls give is in it. ``explicit`` says that the step is made with that side alone.
         """
         grid = self.grid
         solver, first = self._solver(shift), self.walls.first_unknown(component)
@@ -255,16 +185,19 @@ class Diffusion:
             solver.setup(first, sides, held=self._change if uneven else None)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
-            solids = self.solids
-            mask, begin = (solids.fluid, 0) if component == SCALAR else (solids.open, component * grid.cells)
-            solver.mark(first, sides, mask, begin)
-            where, system = int_vector(grid.dim)(*first), solver.system
-            beside_solids_kernels(grid.loops).compute_beside_solids(
-                a, offset, component, system.unknown, where, system.wrap, self._change, self._rhs, *solids.arguments()
-            )
+            solids, kernels, mask = self.solids, beside_solids_kernels(grid.loops), self.solids.fluid
+            nearest = NEAREST_EXPLICIT if explicit else NEAREST
+            if component != SCALAR:
+                mask = self._clearance
+                kernels.to_middles(a, offset, component, mask, *solids.arguments())
+                self.walls.fill(a, component, offset, name)
+            solver.mark(first, sides, mask)
+            where, out = (int_vector(grid.dim)(*first), solver.system.wrap), (self._change, self._rhs)
+            surface = self._clearance, nearest, *solids.arguments()
+            kernels.compute_beside_solids(a, offset, component, solver.system.unknown, *where, *out, *surface)
             if uneven:
-                self.walls.add_held(self._change, system.unknown, component, name)
-            solver.setup(first, sides, mask, begin, held=self._change)
+                self.walls.add_held(self._change, solver.system.unknown, component, name)
+            solver.setup(first, sides, mask, held=self._change)
         if component == SCALAR and name is not None:
             self._add_given(solver, diffusivity, offset, name)
         return solver
@@ -293,48 +226,89 @@ class Diffusion:
             flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
         self.walls.add_fluxes(self._rhs, solver.inv_diag, name, offset // grid.cells, scale)
 
-    def _finish(self, a, component: int, offset: int, name: str | None) -> None:
-        """Fill what is held or given beside what has been diffused."""
-        if component == SCALAR and name is not None and self.solids is not None and self.solids.gives(name):
+    def _add(
+        self,
+        solver: EllipticSolver,
+        change,
+        scale: float,
+        step: float,
+        a,
+        component: int,
+        offset: int,
+        name: str | None,
+    ) -> None:
+        """Add ``scale`` times a change, that of a step of diffusivity · dt / dx² = ``step``, and fill ghosts."""
+        grid, solids, system = self.grid, self.solids, solver.system
+        if solids is None or component == SCALAR:
+            self._kernels.add_change(change, a, grid.n, offset, scale)
+        else:
+            where = int_vector(grid.dim)(*self.walls.first_unknown(component)), system.wrap
+            surface = self._clearance, *solids.arguments()
+            from_middles = beside_solids_kernels(grid.loops).from_middles
+            from_middles(a, offset, component, system.unknown, *where, change, scale, step, *surface)
+        if component == SCALAR and name is not None and solids is not None and solids.gives(name):
             assert self._warm is not None
             self._warm.set_held(a, offset, name)
         self.walls.fill(a, component, offset, name)
 
-    def explicit_part(self, diffusivity: float, dt: float) -> float:
-        """Seconds of a step ``dt`` that are diffused explicitly at its beginning, to be of second order in time.
+    def first_part(
+        self, diffusivity: float, dt: float, component: int = SCALAR, name: str | None = None, *, bounded: bool = False
+    ) -> float:
+        """Seconds of a step ``dt`` that are diffused at its beginning, for it to be of second order; ``diffuse`` does the rest.
 
-        Half of it (Crank, Nicolson 1947), or as much as leaves each value between those around it. A solid holds a face
-        beside it by up to 1 / ``_NEAREST``.
+        Half of it, explicitly (Crank, Nicolson 1947), if that leaves each value between those around it. Else ``_DAMPED`` of
+        it, or, ``bounded``, as much as does. A velocity that solids hold is diffused for half of it in any case.
         """
-        hold = 1.0 if self.solids is None else 1.0 / _NEAREST
-        most = self.grid.dx**2 / (2.0 * self.grid.dim * hold)
-        return most / diffusivity if 0.5 * dt * diffusivity > most else 0.5 * dt
+        most = self._explicit_limit(component, name)
+        if 0.5 * dt * diffusivity <= most or self._is_held(component):
+            return 0.5 * dt
+        return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)
 
-    def implicit_part(self, diffusivity: float, dt: float) -> float:
-        """Seconds that are left for ``diffuse`` at its end."""
-        return dt - self.explicit_part(diffusivity, dt)
+    def _is_held(self, component: int) -> bool:
+        return self.solids is not None and component != SCALAR
+
+    def _explicit_limit(self, component: int, name: str | None) -> float:
+        """Diffusivity · dt that leaves each value between those around it; solids hold one by up to 1 / ``NEAREST_EXPLICIT``."""
+        held = self._is_held(component) or (self.solids is not None and self.solids.gives(name))
+        return self.grid.dx**2 * (NEAREST_EXPLICIT if held else 1.0) / (2.0 * self.grid.dim)
 
     def advance(
-        self, a, diffusivity: float, dt: float, component: int = SCALAR, offset: int = 0, name: str | None = None
-    ) -> None:
-        """Diffuse ``a[offset:…]`` in place by the ``explicit_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``."""
+        self,
+        a,
+        diffusivity: float,
+        dt: float,
+        component: int = SCALAR,
+        offset: int = 0,
+        name: str | None = None,
+        *,
+        bounded: bool = False,
+    ) -> SolveResult | None:
+        """Diffuse ``a[offset:…]`` in place by the ``first_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``.
+
+        Explicitly, but for a velocity that solids would hold too hard: its change is twice that of an implicit step of half as
+        long, so that what varies from cell to cell changes sign at most, and what comes after takes it away.
+        """
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
         require_not_negative("dt", dt, "seconds")
         if diffusivity * dt == 0:
-            return
+            return None
+        first = self.first_part(diffusivity, dt, component, name, bounded=bounded)
+        if self._is_held(component) and diffusivity * first > self._explicit_limit(component, name):
+            return self.diffuse(a, diffusivity, 0.5 * first, component, offset, name, ahead=2.0)
         # With the solver that the implicit part is going to take.
-        shift = self.grid.dx**2 / (diffusivity * self.implicit_part(diffusivity, dt))
-        self._set_up(a, diffusivity, shift, component, offset, name)
-        scale = diffusivity * self.explicit_part(diffusivity, dt) / self.grid.dx**2
-        self._kernels.add_change(self._rhs, a, self.grid.n, offset, scale)
-        self._finish(a, component, offset, name)
+        shift = self.grid.dx**2 / (diffusivity * (dt - first))
+        scale = diffusivity * first / self.grid.dx**2
+        solver = self._set_up(a, diffusivity, shift, component, offset, name, explicit=True)
+        self._add(solver, self._rhs, scale, scale, a, component, offset, name)
+        return None
 
-    def advance_velocity(self, velocity, viscosity: float, dt: float) -> None:
+    def advance_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
         self.grid.require(self.grid.dim, velocity=velocity)
-        for axis in range(self.grid.dim):
-            self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells)
+        axes = range(self.grid.dim) if viscosity * dt else ()
+        results = (self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
+        return [result for result in results if result is not None]
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""

@@ -39,10 +39,12 @@ from .fields import (
 )
 from .memory import bytes_needed
 from .presets import preset, preset_names
+from .probes import PROBES, Probe
 from .rules import Scene, require_installed
 from .text import SceneError, tomllib
 
 __all__ = [
+    "PROBES",
     "SOLIDS",
     "SOURCES",
     "AnySolid",
@@ -64,6 +66,7 @@ __all__ = [
     "MeshSolid",
     "Output",
     "Picture",
+    "Probe",
     "Scene",
     "SceneError",
     "SideOfBox",

@@ -362,9 +362,9 @@ class Solver(Config):
         le=100_000,
     )
     scheme: Literal["splitting", "reflection"] = Field(
-        "splitting",
-        description="time integration on the staggered grid: advection and projection one after the other, or "
-        "advection-reflection, which keeps the energy of vortices",
+        "reflection",
+        description="time integration on the staggered grid: advection-reflection, which is of second order and keeps the "
+        "energy of vortices, or advection and projection one after the other, in half the time a step",
     )
     advection: Literal["maccormack", "semi-lagrangian"] = Field("maccormack", description="advection scheme")
     trace: Literal["euler", "rk2", "rk3"] = Field("rk2", description="how paths are followed")

@@ -14,8 +14,8 @@ def bytes_needed(scene: Scene) -> int:
     padded = math.prod(n + 2 for n in scene.domain.shape)
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
-    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 0)  # room to work in
-    if scene.solver.scheme == "reflection":
+    words += dim + 3 + (dim if scene.domain.grid == "collocated" else 1)  # room to work in
+    if scene.solver.scheme == "reflection" and scene.domain.grid == "staggered":
         words += dim  # the velocity that carries
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
@@ -27,8 +27,10 @@ def bytes_needed(scene: Scene) -> int:
         words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
     if any(solid.values or solid.fluxes for solid in scene.solids):
         words += 1  # where it is solved for
+        words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"  # the pressure before, for loads
     if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
+        words += 1 if scene.solids else 0  # distance of the middles of faces
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown

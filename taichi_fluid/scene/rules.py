@@ -29,6 +29,7 @@ from .fields import (
     flux_field,
 )
 from .pictures import PillowMissing, picture_bounds, require_touch
+from .probes import Probe, require_probes
 from .text import SceneError, read_file, read_toml, sentence, set_value
 
 
@@ -49,6 +50,7 @@ class Scene(Config):
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
     solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
     pictures: Annotated[tuple[Picture, ...], Field(strict=False)] = ()
+    probes: Annotated[tuple[Probe, ...], Field(strict=False)] = ()
     solver: Solver = Solver()
     look: Look = Look()
     camera: Camera = Camera()
@@ -121,6 +123,7 @@ class Scene(Config):
         self._check_initial()
         self._check_axes()
         self._check_places()
+        require_probes(self.probes, self.domain.size, self.domain.dx, tuple(self.carried), len(self.solids))
         return self
 
     def _check_look(self) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ..boundaries.sides import Boundary
 from .bodies import SOLIDS, SOURCES, Picture
 from .fields import PartOfSide, SideOfBox
+from .probes import Probe
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -84,8 +85,9 @@ def _keys(model: type[BaseModel], parents: Sequence[int | str], values: Mapping[
             return []
         shape = values[str(parents[0])][int(parents[1])].get("shape")
         return list(models.get(shape, models["sphere"]).model_fields)
-    if parents[0] == "pictures":
-        return list(Picture.model_fields) if len(parents) == 2 else []
+    rows = {"pictures": Picture, "probes": Probe}.get(str(parents[0]))
+    if rows is not None:
+        return list(rows.model_fields) if len(parents) == 2 else []
     if parents[:2] == ["domain", "boundaries"]:
         models = {4: SideOfBox, 6: PartOfSide}
         return list(models[len(parents)].model_fields) if len(parents) in models else []

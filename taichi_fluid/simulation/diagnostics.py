@@ -177,7 +177,7 @@ class Diagnostics:
 
     def __init__(self, grid: Grid, solids: Solids | None = None):
         self.grid, self.solids = grid, solids
-        self._divergence = None
+        self._array = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
         self._kernels = diagnostic_kernels(grid.loops, grid.placement)
@@ -203,6 +203,15 @@ class Diagnostics:
         self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
+    def enstrophy(self, velocity) -> float:
+        """Half of the integral of the square of the vorticity, in m³/s² (2D: m²/s²); without what is inside solids."""
+        vorticity = self._stored()
+        self.compute_vorticity(velocity, vorticity)
+        if self.solids is not None:
+            self.solids.clear_scalar(vorticity)
+        self._kernels.squares(vorticity, 1, self.grid.n, self._partials, self._out)
+        return 0.5 * self._out[0] * self.grid.cell_volume
+
     def divergence(self, velocity, expansion=None) -> Divergence:
         """Divergence that a velocity has left; on the collocated grid by differences over two cells.
 
@@ -221,14 +230,19 @@ class Diagnostics:
         return Divergence(float(largest_outflow) / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
 
     def _stored_divergence(self, velocity, expansion) -> Divergence:
-        if self._divergence is None:
-            self._divergence = self.grid.array()
-        self.compute_divergence(velocity, self._divergence)
+        divergence = self._stored()
+        self.compute_divergence(velocity, divergence)
         if expansion is not None:
-            self._kernels.subtract(self._divergence, expansion, self.grid.n)
-        largest = self.largest_magnitude(self._divergence)
-        self._kernels.squares(self._divergence, 1, self.grid.n, self._partials, self._out)
+            self._kernels.subtract(divergence, expansion, self.grid.n)
+        largest = self.largest_magnitude(divergence)
+        self._kernels.squares(divergence, 1, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
+
+    def _stored(self):
+        """An array to measure in, made at its first use."""
+        if self._array is None:
+            self._array = self.grid.array()
+        return self._array
 
     def _require(self, velocity, out) -> None:
         self.grid.require(self.grid.dim, velocity=velocity)

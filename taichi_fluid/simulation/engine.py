@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
 from ..boundaries.sides import Side
-from ..boundaries.solids import Faces, Motion, Solid, Solids
+from ..boundaries.solids import Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
 from ..grid import Grid
+from ..kernels import copy_values
 from ..physics.advection import Advection, Scheme, Trace
 from ..physics.combustion import Flame
 from ..physics.diffusion import Diffusion
@@ -21,6 +22,7 @@ from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
 from .diagnostics import Diagnostics
+from .loads import Earlier, SolidsInFlow
 from .state import State
 
 _SWEEPS = "gauss-seidel"
@@ -78,11 +80,13 @@ class Engine:
         solids = [*map(_solid, scene.solids), *solids]
         if solids and self.grid.collocated:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
-        self.solids = Solids(self.grid, self.walls, solids, Faces(scene.solver.faces)) if solids else None
+        self.solids = None
+        if solids:
+            self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
         self.diagnostics = Diagnostics(self.grid, self.solids)
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
-        self._before = None
+        self._before = self._earlier_pressure = None
 
     @property
     def scene(self) -> Scene:
@@ -104,7 +108,8 @@ class Engine:
         self._diffusion: Diffusion | None = None
         self.flame: Flame | None = None
         self.expansion = None
-        self.halved = False
+        self.halved, self.earlier = False, None
+        self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it
             vars(self).pop(old, None)
@@ -164,6 +169,21 @@ class Engine:
         if self._before is None:
             self._before = self.grid.array(self.grid.dim)
         return self._before
+
+    def lasting(self, dt: float) -> float:
+        """Seconds of a step ``dt`` for which what the pressure is about to take off is known, by the one before it.
+
+        Where solids move, a shorter step before this one has stopped what they drove into each other within it, by a
+        pressure that does not last.
+        """
+        return min(dt, self.pressed) if self.solids and self.solids.moves else dt
+
+    def keep_pressure(self, dt: float, lasting: float) -> None:
+        """Keep the pressure before the last projection of a step of ``dt`` s, which diffusion reckons with for ``lasting``."""
+        if self._earlier_pressure is None:
+            self._earlier_pressure = self.grid.array()
+        copy_values(self.state.pressure, self._earlier_pressure)
+        self.earlier = Earlier(self.steps, dt, self.halved, lasting, self._earlier_pressure)
 
     def light(self) -> Flame:
         """The flame, built at its first use."""

@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 import time
-from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -72,6 +72,7 @@ class Simulation(Engine, Flow):
             sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries.
         forces: What accelerates the fluid, in its order: a list like ``stages``, of the rows of ``FORCES`` to begin with.
+        after_step: Called without arguments after each step, as ``Probes`` are.
         flame: What burns, and what expands; None before anything has.
         expansion: The divergence that the last step prescribed, 1/s at cell centres; None where nothing expands.
         time: Simulated seconds.
@@ -104,6 +105,7 @@ class Simulation(Engine, Flow):
         self._beginnings = beginnings.sources_of(scene.initial, scene.dim)
         super().__init__(scene, solids, sides)
         self.stages, self.forces = stages_of(self), list(FORCES.values())
+        self.after_step: list[Callable[[], None]] = []
         backend.warn_of_software()
         self._start()
 
@@ -273,6 +275,8 @@ class Simulation(Engine, Flow):
         self._underway = None
         self.time += dt
         self.steps += 1
+        for look in list(self.after_step):
+            look()
         return Step(dt, self.pressure_result, stage_ms, tuple(self.diffusion_results))
 
     def _parts(self, stage: Stage, dt: float) -> Iterator[None]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ..boundaries.walls import SCALAR
 from ..carried import rate_of
+from ..kernels import copy_values
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
@@ -38,7 +39,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
-    before.copy_from(velocity.current)
+    copy_values(velocity.current, before)
     yield from _explicitly(engine, dt)
     for each in [each for each in engine.forces if each.halves]:
         each.add(engine, half)
@@ -54,17 +55,14 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
     From the middle of a step that is where it has arrived there, and the velocity that is carried is reflected. Beside
     solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
     """
-    velocity, half = engine.state.velocity.current, 0.5 * dt
+    velocity = engine.state.velocity.current
     if not engine.halved:
         yield from _advect(engine, dt, velocity)
         return
     apart = not engine.advection.shares_paths
     if apart:
         yield from _advect_scalars(engine, dt)
-    engine.before.copy_from(velocity)
-    _press(engine, half)
-    yield
-    yield from _advect(engine, half, engine.before, scalars=not apart)
+    yield from _advect(engine, 0.5 * dt, velocity, scalars=not apart, reflected=True)
 
 
 def _press(engine: Engine, dt: float) -> None:
@@ -75,14 +73,16 @@ def _press(engine: Engine, dt: float) -> None:
 
 
 def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
-    """The explicit part of the diffusion of the velocity and of what it carries."""
+    """The first part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
-    if fluid.viscosity:
-        engine.diffusion.advance_velocity(engine.state.velocity.current, fluid.viscosity, dt)
+    if viscosity := fluid.viscosity:
+        engine.diffusion_results += engine.diffusion.advance_velocity(engine.state.velocity.current, viscosity, dt)
         yield
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "diffusivity"):
-            engine.diffusion.advance(quantity.current, rate, dt, SCALAR, offset, quantity.name)
+            engine.diffusion.advance(
+                quantity.current, rate, dt, SCALAR, offset, quantity.name, bounded=quantity.row.dilutes
+            )
             yield
 
 
@@ -91,8 +91,8 @@ def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
     yield from _advect(engine, dt, engine.state.velocity.current, scalars=False)
 
 
-def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[None]:
-    """Carry the velocity ``along`` one that it may itself be, and what lies at centres if ``scalars``."""
+def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: bool = False) -> Iterator[None]:
+    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and what lies at centres if ``scalars``."""
     # The same to the end, as between two parts a new scene may bring in another.
     advection, velocity = engine.advection, engine.state.velocity
     together = scalars and advection.shares_paths
@@ -103,6 +103,8 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True) -> Iterator[
     yield
     if together:
         yield from _carry_scalars(engine, advection)
+    if reflected:
+        _press(engine, dt)
     out = velocity.current if advection.in_place else velocity.next
     for axis, offset in enumerate(velocity.begins()):
         advection.carry(velocity.current, out, axis, offset)
@@ -241,7 +243,7 @@ def diffuse(engine: Engine, dt: float) -> Iterator[None]:
     """Diffuse the velocity, and what it carries."""
     if viscosity := engine.scene.fluid.viscosity:
         if engine.halved:
-            velocity, rest = engine.state.velocity.current, engine.diffusion.implicit_part(viscosity, dt)
+            velocity, rest = engine.state.velocity.current, dt - engine.diffusion.first_part(viscosity, dt, component=0)
             engine.diffusion_results += engine.diffusion.diffuse_velocity(velocity, viscosity, rest)
         else:
             engine.diffusion_results += _diffuse_velocity(engine, dt)
@@ -268,8 +270,12 @@ def _diffuse_scalars(engine: Engine, dt: float) -> Iterator[None]:
         return
     diffusion = engine.diffusion
     for quantity, offset, rate in rates:
-        part = diffusion.implicit_part(rate, dt) if engine.halved else dt
-        result = diffusion.diffuse(quantity.current, rate, part, SCALAR, offset, quantity.name)
+        first = (
+            diffusion.first_part(rate, dt, SCALAR, quantity.name, bounded=quantity.row.dilutes)
+            if engine.halved
+            else 0.0
+        )
+        result = diffusion.diffuse(quantity.current, rate, dt - first, SCALAR, offset, quantity.name)
         if result:
             engine.diffusion_results.append(result)
             yield
@@ -284,7 +290,7 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
     if engine.steps == 0:
         velocity.next.copy_from(velocity.current)
         _project_velocity(engine, velocity.next, dt)
-    scale = dt / (engine.scene.fluid.rho * engine.grid.dx)
+    scale = engine.lasting(dt) / (engine.scene.fluid.rho * engine.grid.dx)
     engine.projection.subtract_gradient(velocity.current, pressure, scale)
     engine.fill_velocity()
     results = engine.diffusion.diffuse_velocity(velocity.current, engine.scene.fluid.viscosity, dt)
@@ -295,6 +301,8 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 
 def project(engine: Engine, dt: float) -> None:
     """Make the velocity free of divergence, but for what expands."""
+    if engine.solids and (engine.halved or engine.scene.fluid.viscosity):
+        engine.keep_pressure(dt, 0.5 * dt if engine.halved else engine.lasting(dt))
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.
         dt *= 0.5
@@ -305,6 +313,7 @@ def project(engine: Engine, dt: float) -> None:
 
 def _project(engine: Engine, dt: float) -> None:
     engine.walls.slow_inflow(engine.state.velocity.current, dt)
+    engine.pressed = dt
     result = _project_velocity(engine, engine.state.velocity.current, dt)
     engine.pressure_result = result if engine.pressure_result is None else engine.pressure_result.followed_by(result)
 

@@ -15,7 +15,16 @@ from pydantic.fields import FieldInfo
 from ..carried import CARRIED
 from ..scene import Colour, Scene, choices
 
-NOT_STEERED = ("domain.size", "domain.resolution", "domain.boundaries", "initial", "solids", "output", "solver.faces")
+NOT_STEERED = (
+    "domain.size",
+    "domain.resolution",
+    "domain.boundaries",
+    "initial",
+    "solids",
+    "probes",
+    "output",
+    "solver.faces",
+)
 """What is built into the arrays or lies in them at time 0, or goes into the files that a recording writes."""
 ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""

@@ -6,35 +6,18 @@ where the periodic solution has its planes of symmetry.
 
 import numpy as np
 import pytest
-from scenes_for_tests import scene, set_state
 
-from taichi_fluid.simulation import Simulation
+from taichi_fluid.validation import Run
+from taichi_fluid.validation.exact import decayed
+from taichi_fluid.validation.transport import vortices_in_a_cube
 
 DURATION, VISCOSITY = 0.5, 0.01
 
 
-def exact(cells, time, viscosity):
-    """Both components at their faces."""
-    on, between = np.pi * np.arange(cells + 1) / cells, np.pi * (np.arange(cells) + 0.5) / cells
-    left = np.exp(-2 * viscosity * np.pi**2 * time)
-    u = left * np.sin(on)[:, None] * np.cos(between)[None, :]
-    return [u, -u.T]
-
-
 def run(cells, cfl, viscosity=VISCOSITY, advection="maccormack"):
     """Root-mean-square error of the velocity, and the energy that is left, after half a second."""
-    steps = round(DURATION * cells / cfl)
-    solver = {"dt": DURATION / steps, "advection": advection, "tolerance": 1e-5}
-    simulation = Simulation(scene((cells, cells), 1 / cells, {"viscosity": viscosity}, solver))
-    set_state(simulation, exact(cells, 0.0, viscosity))
-    velocity = simulation.state.velocity
-    energy = simulation.diagnostics.kinetic_energy(velocity.current)
-    for _ in range(steps):
-        simulation.step()
-    found = simulation.grid.face_velocity_to_numpy(velocity.current)
-    wanted = exact(cells, DURATION, viscosity)
-    square = np.mean([np.mean((a - b) ** 2) for a, b in zip(found, wanted, strict=True)])
-    return np.sqrt(square), simulation.diagnostics.kinetic_energy(velocity.current) / energy
+    changes = {"solver.advection": advection, "solver.cfl": cfl}
+    return decayed(Run(cells, changes), cells, 0.5, DURATION, viscosity)[1:]
 
 
 @pytest.mark.validation
@@ -64,34 +47,10 @@ def test_the_energy_test_notices_a_viscosity_that_is_ignored():
     assert not expected * 0.97 < kept < expected
 
 
-def periodic(cells, dim):
-    """Vortices in a periodic box of edge 1: in 2D steady without viscosity, in 3D those that break up."""
-    on, between = 2 * np.pi * np.arange(cells + 1) / cells, 2 * np.pi * (np.arange(cells) + 0.5) / cells
-    if dim == 2:
-        u = np.sin(on)[:, None] * np.cos(between)[None, :]
-        return [u, -u.T]
-    u = np.sin(on)[:, None, None] * np.cos(between)[None, :, None] * np.cos(between)[None, None, :]
-    return [u, -u.transpose(1, 0, 2), np.zeros((cells, cells, cells + 1))]
-
-
-def begin(cells, dim, steps, duration, scheme):
-    solver = {"dt": duration / steps, "scheme": scheme, "tolerance": 1e-5}
-    simulation = Simulation(scene((cells,) * dim, 1 / cells, solver=solver, boundaries="periodic"))
-    set_state(simulation, periodic(cells, dim))
-    return simulation
-
-
-def periodic_error(cells, scheme, cfl=0.8, duration=2.0):
+def periodic_error(cells, scheme):
     """Mean error of the speed of what the flow has become, and the part of its energy that is left."""
-    steps = round(duration * cells / cfl)
-    simulation = begin(cells, 2, steps, duration, scheme)
-    energy = simulation.diagnostics.kinetic_energy(simulation.state.velocity.current)
-    for _ in range(steps):
-        simulation.step()
-    found = simulation.grid.face_velocity_to_numpy(simulation.state.velocity.current)
-    u, v = (a - b for a, b in zip(found, periodic(cells, 2), strict=True))
-    error = np.hypot((u[1:] + u[:-1]) / 2, (v[:, 1:] + v[:, :-1]) / 2).mean()
-    return error, simulation.diagnostics.kinetic_energy(simulation.state.velocity.current) / energy
+    error, _, left = decayed(Run(cells, {"solver.scheme": scheme}), cells, 1.0, 2.0, cfl=0.8)
+    return error, left
 
 
 @pytest.mark.validation
@@ -109,12 +68,7 @@ def test_reflection_keeps_vortices_that_splitting_loses():
 @pytest.mark.parametrize("cfl", [0.05, 0.5, 1.0, 2.0, 3.0, 4.0])
 def test_no_energy_comes_from_nowhere(cfl):
     """In a closed box without forces, while vortices stretch and break up: without the skew-symmetric part 1.46 of it."""
-    cells, duration = 24, 6 / (2 * np.pi)
-    steps = round((0.25 if cfl == 0.05 else 1.0) * duration * cells / cfl)
-    simulation = begin(cells, 3, steps, steps * cfl / cells, "reflection")
-    energy = [simulation.diagnostics.kinetic_energy(simulation.state.velocity.current)]
-    for _ in range(steps):
-        simulation.step()
-        energy.append(simulation.diagnostics.kinetic_energy(simulation.state.velocity.current))
+    run, duration = Run(24, {"solver.scheme": "reflection"}), 6 / (2 * np.pi)
+    energy = vortices_in_a_cube(run, cfl, (0.25 if cfl == 0.05 else 1.0) * duration)
     assert max(energy) <= 1.001 * energy[0]
     assert energy[-1] > 0.7 * energy[0]  # nor is it lost at once: measured 0.94 and more

@@ -3,8 +3,9 @@
 from ..._ti import argument, ti
 from ...kernels import Array, cells_of, kernel_family, largest
 from ...operators.interpolation import step_to_corner, strides_across
+from ...operators.shapes import covered_triangle, open_moment
 from ...operators.vectors import length
-from .rasterise import is_face_of_box
+from .rasterise import face_corners, is_face_of_box
 
 MOTION_ROW = 10
 """Numbers of one solid in the table of motions: velocity, angular velocity, centre of rotation, slip."""
@@ -38,14 +39,17 @@ class CutCells:
         return self.motions[self.row_at(c, s, axis) + 9]
 
     @ti.func
-    def velocity_at(self, c, I, s, axis):
-        """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
-        # An axis known while the kernel is traced has the type ``default_ip``, and a place in a vector is of 32 bits.
-        row, own = self.row_at(c, s, axis), ti.cast(axis, ti.i32)
+    def middle_of(self, I, axis):
+        """Middle of the lower face of the cell at position ``I`` along ``axis``, m."""
         x = self.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * self.dx
-        x[own] -= ti.f32(0.5) * self.dx
+        x[axis] -= ti.f32(0.5) * self.dx
+        return x
+
+    @ti.func
+    def velocity_of(self, row, x, own):
+        """Velocity along ``own`` at ``x``, m, of the solid whose motion begins at ``row``, m/s."""
         value = self.motions[row + own]
-        if ti.static(s.n == 3):
+        if ti.static(x.n == 3):
             one, two = (own + ti.i32(1)) % ti.i32(3), (own + ti.i32(2)) % ti.i32(3)
             value += self.motions[row + one + 3] * (x[two] - self.motions[row + two + 6])
             value -= self.motions[row + two + 3] * (x[one] - self.motions[row + one + 6])
@@ -53,6 +57,38 @@ class CutCells:
             across, sign = ti.i32(1) - own, ti.select(own == 1, ti.f32(1.0), ti.f32(-1.0))
             value += sign * self.motions[row + 5] * (x[across] - self.motions[row + 6 + across])
         return value
+
+    @ti.func
+    def velocity_at(self, c, I, s, axis):
+        """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
+        # An axis known while the kernel is traced has the type ``default_ip``, and a place in a vector is of 32 bits.
+        own = ti.cast(axis, ti.i32)
+        return self.velocity_of(self.row_at(c, s, axis), self.middle_of(I, own), own)
+
+    @ti.func
+    def distance_at(self, c, s, axis):
+        """Signed distance to the nearest solid at the middle of the lower face of ``c`` along ``axis``, m."""
+        across, total = strides_across(s, axis), ti.f32(0.0)
+        for corner in ti.static(range(2 ** (s.n - 1))):
+            total += self.distance[c + step_to_corner(corner, across)]
+        return total * ti.f32(0.5 ** (s.n - 1))
+
+    @ti.func
+    def open_distance_at(self, c, s, axis):
+        """Mean distance to the nearest solid over what is open of the lower face of ``c`` along ``axis``, m."""
+        mean = ti.f32(0.0)
+        if ti.static(s.n == 2):
+            one, two = self.distance[c], self.distance[c + s[ti.i32(1) - axis]]
+            mean = ti.f32(0.5) * (ti.max(one, two, ti.f32(0.0)) + ti.max(ti.min(one, two), ti.f32(0.0)))
+        else:
+            corners = face_corners(self.distance, c, s, axis)
+            middle, covered = ti.f32(0.25) * corners.sum(), ti.f32(0.0)
+            for k in range(4):
+                one, two = corners[k], corners[(k + ti.i32(1)) % ti.i32(4)]
+                mean += ti.f32(0.25) * open_moment(one, two, middle)
+                covered += ti.f32(0.25) * covered_triangle(one, two, middle)
+            mean /= ti.max(ti.f32(1.0) - covered, ti.f32(1e-6))
+        return mean
 
     @ti.func
     def flux_at(self, u: Array, c, I, s, axis):

@@ -76,14 +76,20 @@ def _write_nearest(c, I, s, distance: Array, owner: Array, index, origin, dx, sh
 
 
 @ti.func
+def face_corners(distance: Array, c, s, axis):
+    """Distances at the four corners of the lower face of ``c`` along ``axis``, one after the other around it, in 3D."""
+    one, two = s[(axis + ti.i32(1)) % ti.i32(3)], s[(axis + ti.i32(2)) % ti.i32(3)]
+    return ti.Vector([distance[c], distance[c + one], distance[c + one + two], distance[c + two]])
+
+
+@ti.func
 def _open_part_at(distance: Array, c, s, axis):
     """Part of the lower face of ``c`` along ``axis`` that lies outside, from the distances at its corners."""
     covered = ti.f32(0.0)
     if ti.static(s.n == 2):
         covered = covered_part(distance[c], distance[c + s[ti.i32(1) - axis]])
     else:
-        one, two = s[(axis + ti.i32(1)) % ti.i32(3)], s[(axis + ti.i32(2)) % ti.i32(3)]
-        corners = ti.Vector([distance[c], distance[c + one], distance[c + one + two], distance[c + two]])
+        corners = face_corners(distance, c, s, axis)
         if corners.max() < 0:
             covered = ti.f32(1.0)
         elif corners.min() < 0:

@@ -146,7 +146,12 @@ class Advection:
             kernels.predict(current, *prediction, self._departure, *where)
             walls.fill_predicted(self._predicted, component, name, k)
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
-            kernels.correct(current, *prediction, out, self._room, *where)
+            if on_faces:
+                kernels.correct(current, *prediction, self._lost, self._room, *where, 0)
+                walls.fill_change(self._lost, axis)
+                kernels.limit(self._lost, *prediction, out, self._room, axis, grid.n, k)
+            else:
+                kernels.correct(current, *prediction, out, self._room, *where, offset)
         if keeps:
             if self._conservation is None:
                 self._conservation = Conservation(grid, walls, self.solids, self._sparse)
@@ -154,6 +159,10 @@ class Advection:
         if held is not None:
             self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
+
+    @functools.cached_property
+    def _lost(self):
+        return self.grid.array()
 
     @functools.cached_property
     def _extremes(self) -> Extremes:

@@ -28,6 +28,12 @@ from .visibility import Visibility, blend_visible, is_free, without_mark
 _SKEW = 0.3
 """A quarter where steps are short; a fifth more is for what steps of finite length leave."""
 
+_SMOOTHING = 1.0 / 6.0
+"""Of the second differences of what is lost: with it a short step has the fourth difference of cubic interpolation."""
+
+_UNKNOWN = 1e-30
+"""What is lost where a path ends at nothing that is known: so little that it adds nothing, and not 0."""
+
 
 @argument
 class Paths:
@@ -221,16 +227,42 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
     here, axis = cell_of_strip(c, k), transport.paths.axis
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(transport.spec.flow_through or transport.spec.solids):
-        lost = ti.select(known[k] > 0, lost, ti.f32(0.0))
+        nothing = ti.select(axis >= 0, ti.f32(_UNKNOWN), ti.f32(0.0))
+        lost = ti.select(known[k] > 0, lost, nothing)
     corrected = prediction.value[here] + ti.f32(0.5) * lost
     corrected = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
-    if ti.static(transport.spec.on_faces):
-        made = _made_skew(corrected, here, prediction.value, transport.paths, transport.n, transport.spec.solids)
-        is_velocity = axis >= 0
-        if ti.static(transport.spec.flow_through or transport.spec.solids):
-            is_velocity = is_velocity and known[k] > 0
-        corrected = ti.select(is_velocity, made, corrected)
-    found[ti.i32(VALUE), k] = corrected
+    found[ti.i32(VALUE), k] = ti.select(axis >= 0, lost, corrected)
+
+
+@ti.func
+def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.template()):
+    """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
+
+    What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
+    cell to cell as cubic interpolation does. Limits are the values that the prediction came from and, where what is lost
+    has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
+    """
+    q = ti.static(prediction.value)
+    here = lost[c]
+    bend, least, alike, lower, upper = ti.f32(0.0), abs(here), ti.i32(1), q[c], q[c]
+    for d in ti.static(range(n.n)):
+        after, before = lost[c + s[d]], lost[c - s[d]]
+        bend += after - here - (here - before)
+        least = fast_min(least, fast_min(abs(after), abs(before)))
+        alike = ti.select(fast_min(after * here, before * here) > 0, alike, 0)
+        lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
+        upper = fast_max(upper, fast_max(q[c + s[d]], q[c - s[d]]))
+    room = ti.select(alike == 1, ti.f32(0.5) * least, ti.f32(0.0))
+    value = q[c] + ti.f32(0.5) * here
+    value = fast_min(fast_max(value, prediction.least[c] - room), prediction.most[c] + room)
+    # At most what varies from cell to cell asks for: where nothing moves nothing is smoothed. Between what is on either side.
+    most = ti.f32(12.0 * _SMOOTHING) * abs(here)
+    smoothed = value + ti.f32(0.5) * fast_min(fast_max(ti.f32(_SMOOTHING) * bend, -most), most)
+    value = fast_min(fast_max(smoothed, fast_min(value, lower)), fast_max(value, upper))
+    value = _made_skew(value, c, prediction.value, paths, n, spec.solids)
+    if ti.static(spec.flow_through or spec.solids):
+        value = ti.select(here == ti.f32(_UNKNOWN), q[c], value)
+    return value
 
 
 @ti.func
@@ -243,15 +275,16 @@ def _correct_strip(c, I, m, s, a, prediction, out: ti.template(), transport, wid
         found, known = strip.matrix(1), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, Component(prediction.value, 0), known, found, loaded(transport))
         strip.each(_correct, (c, a, prediction, found, known, transport))
-        strip.each(put_line, (out, a.offset + c, found, VALUE))
+        strip.each(put_line, (out.array, out.offset + c, found, VALUE))
     else:
-        strip.each(_put_nothing, (out, a.offset + c))
+        strip.each(_put_nothing, (out.array, out.offset + c))
 
 
 @kernel_family
 def advection_kernels(loops, spec):
     """``where`` of each: displacement, axis, n, offset, lower, upper, period, open, distance, inv_dx, beside, mask, sparse."""
     IntVector, FloatVector, each_strip, width = loops.IntVector, loops.FloatVector, loops.each_strip, loops.width
+    write_strips = loops.write_strips
     each_cell_in, dim = loops.each_cell_in, loops.dim
 
     @ti.kernel
@@ -289,13 +322,37 @@ def advection_kernels(loops, spec):
     def correct(
         a: Array, predicted: Array, least: Array, most: Array, out: Array, paths: Array, axis: ti.i32, n: IntVector,
         offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
-        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32,
+        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32, begin: ti.i32,
     ):  # fmt: skip
-        """``out`` may be ``a``, of which each cell reads its own value before it writes it."""
+        """What is carried, at ``begin`` in ``out``, which may be ``a``; of a component of a velocity what is lost."""
         visibility = Visibility(open, distance, inv_dx, spec.solids)
         along = Paths(paths, axis, lower, upper, period)
         transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
         prediction = Prediction(predicted, least, most)
-        each_strip(n, width, _correct_strip, (Component(a, offset), prediction, out, transport, width))
+        each_strip(
+            n, width, _correct_strip, (Component(a, offset), prediction, Component(out, begin), transport, width)
+        )
 
-    return {"mark_active": mark_active, "semi_lagrangian": semi_lagrangian, "predict": predict, "correct": correct}
+    @ti.kernel
+    def limit(
+        lost: Array,
+        predicted: Array,
+        least: Array,
+        most: Array,
+        out: Array,
+        paths: Array,
+        axis: ti.i32,
+        n: IntVector,
+        component: ti.i32,
+    ):
+        """What ``correct`` has left of a component of a velocity, as component ``component`` of ``out``."""
+        prediction, along = Prediction(predicted, least, most), Paths(paths, axis, 0, 0, 0)
+        write_strips(n, ((out, component),), _limited_at, (lost, prediction, along, n, spec))
+
+    return {
+        "mark_active": mark_active,
+        "semi_lagrangian": semi_lagrangian,
+        "predict": predict,
+        "correct": correct,
+        "limit": limit,
+    }

@@ -1,0 +1,111 @@
+"""The solids of a flow, which know what it does to them."""
+
+import functools
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..boundaries.solids import Faces, Solid, Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid
+from ..kernels import copy_values
+from ..physics.loads import Load, Loads
+
+
+class Earlier(NamedTuple):
+    """What a step had found out before its last projection.
+
+    Attributes:
+        steps: Steps made before it.
+        dt: Its length, s.
+        halved: Whether the pressure is that of its own middle; else of the end of the step before.
+        lasting: For how long diffusion has reckoned with the pressure, s.
+        pressure: The pressure, Pa, with which diffusion has reckoned.
+    """
+
+    steps: int
+    dt: float
+    halved: bool
+    lasting: float
+    pressure: Any
+
+
+class SolidsInFlow(Solids):
+    """All solids of a flow.
+
+    Args:
+        flow: What they stand in: an ``Engine``.
+        grid: Its grid.
+        walls: Its sides.
+        solids: The solids.
+        faces: How faces beside them are treated.
+    """
+
+    def __init__(self, flow: Any, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces):
+        super().__init__(grid, walls, solids, faces)
+        self._flow = weakref.ref(flow)
+
+    def load(self, index: int) -> Load:
+        """Force and torque of the fluid on the solid of a number, the mean of the last step.
+
+        The pressure is what the projections of the step have taken off; before the first step there is none. What a body
+        force presses is in it. A constant added to the pressure does nothing; but between two regions that nothing
+        connects, nobody knows by how much theirs differ. Friction is what diffusion has exchanged with the closed faces.
+        The torque is about the pivot as it is now: the place that ``Motion`` turns about, ``Solid.a`` without one; of a
+        scene's solid its ``pivot``, else its middle. Where two solids share a cell, each closed part of a face belongs to
+        the solid nearest to it, so that what they bear together is right. A solid that is not there bears nothing.
+
+        Raises:
+            ValueError: for a number that no solid has.
+            RuntimeError: if the flow is gone, if a step was begun and not ended, or if Taichi was re-initialised.
+        """
+        flow, count = self._flow(), len(self.solids)
+        if flow is None:
+            raise RuntimeError("the flow that these solids stand in is gone: keep its Simulation")
+        if isinstance(index, bool) or index not in range(count):
+            raise ValueError(f"there is no solid {index!r}: the {count} of this flow have the numbers from 0 on")
+        self.grid.require_runtime()
+        flow.require_whole()
+        pressure, friction = np.zeros((2, 3)), np.zeros((2, 3))
+        if self.solids[index].present(flow.time):
+            earlier = flow.earlier if flow.earlier and flow.earlier.steps == flow.steps - 1 else None
+            if flow.steps:
+                pressure = self._pressure(flow, earlier, index)
+            if flow.scene.fluid.viscosity:
+                friction = self._friction(flow, earlier, index)
+        return Load.of(pressure, friction, self.grid.dim)
+
+    def _pressure(self, flow: Any, earlier: Earlier | None, index: int) -> np.ndarray:
+        """That of the only projection, or the mean of those of both halves."""
+        solved = flow.projection.solver.inv_diag
+        pressures = [flow.state.pressure, *([earlier.pressure] if earlier and earlier.halved else [])]
+        return np.mean([self._loads.pressure(index, pressure, solved) for pressure in pressures], axis=0)
+
+    def _friction(self, flow: Any, earlier: Earlier | None, index: int) -> np.ndarray:
+        """Of what diffusion has left; before the first step of the velocity as it is."""
+        fluid, velocity = flow.scene.fluid, flow.state.velocity.current
+        viscosity, dx = fluid.rho * fluid.viscosity, self.grid.dx
+        if earlier is None:
+            return self._loads.friction(index, velocity, viscosity)
+        # The last velocity without what the pressure has changed since.
+        diffused, projected = self._diffused, (0.5 if earlier.halved else 1.0) * earlier.dt
+        copy_values(velocity, diffused)
+        flow.projection.subtract_gradient(diffused, earlier.pressure, earlier.lasting / (fluid.rho * dx))
+        flow.projection.subtract_gradient(diffused, flow.state.pressure, -projected / (fluid.rho * dx))
+        self.walls.fill_velocity(diffused, keep=True)
+        implicit = self._loads.friction(index, diffused, viscosity)
+        if not earlier.halved:
+            return implicit
+        # The first part was that of the velocity before the step, of which the one after it is the nearest.
+        part = flow.diffusion.first_part(fluid.viscosity, earlier.dt, component=0) / earlier.dt
+        return part * self._loads.friction(index, velocity, viscosity) + (1.0 - part) * implicit
+
+    @functools.cached_property
+    def _loads(self) -> Loads:
+        return Loads(self.grid, self.walls, self)
+
+    @functools.cached_property
+    def _diffused(self):
+        return self.grid.velocity()

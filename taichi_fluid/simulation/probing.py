@@ -1,0 +1,349 @@
+"""What probes measure: values at points, fluxes through planes, integrals and extremes of regions."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ti import argument, ti
+from ..boundaries.walls import PRESSURE, SCALAR
+from ..kernels import PARTIALS, Array, Reduction, add, array_of, cells_of, int_vector, kernel_family, largest
+from ..operators.interpolation import sample
+from ..scene.probes import AXES, VOLUME, Probe, cells_in
+from .diagnostics import NOT_FINITE
+
+
+@ti.func
+def _point_at(points: Array, i, n):
+    q = ti.cast(n, ti.f32)
+    for axis in ti.static(range(n.n)):
+        q[axis] = points[i * n.n + axis]
+    return q
+
+
+@argument
+class _Region:
+    """Cells from one position to another, both included, as far as they are ``fluid`` where that is ``given``."""
+
+    lower: object
+    upper: object
+    fluid: object
+    given: object
+
+    @ti.func
+    def has(self, c, I):
+        """Whether a cell counts."""
+        inside = ti.i32(1)
+        for axis in ti.static(range(I.n)):
+            if I[axis] < self.lower[axis] or I[axis] > self.upper[axis]:
+                inside = 0
+        if ti.static(self.given):
+            if self.fluid[c] == 0:
+                inside = 0
+        return inside
+
+
+@ti.func
+def _value_in(c, I, s, a: Array, offset, region):
+    value = ti.f32(0.0)
+    if region.has(c, I):
+        value = a[offset + c]
+    return value
+
+
+@ti.func
+def _extremes_in(c, I, s, a: Array, offset, region):
+    """The value and its opposite, the largest of which are looked for."""
+    found = ti.Vector([ti.f32(-NOT_FINITE), ti.f32(-NOT_FINITE)])
+    if region.has(c, I):
+        found = ti.Vector([a[offset + c], -a[offset + c]])
+    return found
+
+
+@argument
+class _Plane:
+    """A plane of faces across ``axis``: the lower faces of its cells, or the upper ones if ``upper`` is 1.
+
+    ``on_side`` is 1 where it is a side of the box: what leaves there has what is inside, what enters what is beyond.
+    """
+
+    axis: object
+    upper: object
+    on_side: object
+    n: object
+    collocated: bool
+    cut: bool
+    carries: bool
+
+
+@ti.func
+def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
+    """What passes a face: its velocity times how far it is open, and times the mean of what both its cells carry."""
+    flux = ti.f32(0.0)
+    if region.has(c, I):
+        step = s[plane.axis]
+        cell = c + plane.upper * step
+        face = cell + plane.axis * cells_of(s, plane.n)
+        flux = u[face]
+        if ti.static(plane.collocated):
+            flux = ti.f32(0.5) * (u[face] + u[face - step])
+        if ti.static(plane.cut):
+            flux *= open[face]
+        if ti.static(plane.carries):
+            below, above = a[offset + cell - step], a[offset + cell]
+            passing = ti.f32(0.5) * (below + above)
+            if plane.on_side == 1:
+                passing = ti.select(flux > 0, below, above)
+            flux *= passing
+    return flux
+
+
+@kernel_family
+def sample_kernels(loops, on):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def sample_scalar(a: Array, offset: ti.i32, points: Array, count: ti.i32, n: IntVector, out: Array):
+        for i in range(count):
+            out[i] = sample(a, offset, _point_at(points, i, n), n)
+
+    @ti.kernel
+    def sample_velocity(u: Array, points: Array, count: ti.i32, n: IntVector, out: Array):
+        for i in range(count):
+            v = on.sample(u, _point_at(points, i, n), n)
+            for axis in ti.static(range(n.n)):
+                out[i * n.n + axis] = v[axis]
+
+    return sample_scalar, sample_velocity
+
+
+@kernel_family
+def region_kernels(loops, cut):
+    IntVector, reduce_to, reduce, reduced = loops.IntVector, loops.reduce_to, loops.reduce, loops.reduced
+
+    @ti.kernel
+    def sum_region(
+        a: Array,
+        offset: ti.i32,
+        fluid: Array,
+        lower: IntVector,
+        upper: IntVector,
+        n: IntVector,
+        sums: Array,
+        out: Array,
+    ):
+        region = _Region(lower, upper, fluid, cut)
+        reduce_to(out, 0, n, sums, ti.f32(0.0), add, _value_in, (a, offset, region))
+
+    @ti.kernel
+    def find_extremes(
+        a: Array,
+        offset: ti.i32,
+        fluid: Array,
+        lower: IntVector,
+        upper: IntVector,
+        n: IntVector,
+        sums: Array,
+        out: Array,
+    ):
+        none, region = ti.Vector([ti.f32(-NOT_FINITE), ti.f32(-NOT_FINITE)]), _Region(lower, upper, fluid, cut)
+        reduce(n, sums, Reduction(none, largest, _extremes_in, (a, offset, region)))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            found = reduced(sums, ti.Vector([ti.f32(-NOT_FINITE), ti.f32(-NOT_FINITE)]), largest)
+            out[0], out[1] = -found[1], found[0]
+
+    return sum_region, find_extremes
+
+
+@kernel_family
+def plane_kernels(loops, collocated, cut, carries):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def sum_flux(
+        u: Array,
+        open: Array,
+        a: Array,
+        offset: ti.i32,
+        lower: IntVector,
+        upper: IntVector,
+        where: ti.types.vector(3, ti.i32),
+        n: IntVector,
+        sums: Array,
+        out: Array,
+    ):
+        plane = _Plane(where[0], where[1], where[2], n, collocated, cut, carries)
+        region = _Region(lower, upper, open, False)
+        loops.reduce_to(out, 0, n, sums, ti.f32(0.0), add, _flux_in, (u, open, a, offset, plane, region))
+
+    return (sum_flux,)
+
+
+def budget(simulation: Any) -> dict[str, Any]:
+    """Energy, J (2D: J/m), enstrophy, m³/s² (2D: m²/s²), and the integral of each quantity that is carried, by name.
+
+    Of several components one number each. Faces inside solids count as what they carry, the velocity of the solid.
+    """
+    measure, velocity = simulation.diagnostics, simulation.state.velocity.current
+    amounts = {
+        name: [measure.integral(quantity.current, begin) for begin in quantity.begins()]
+        for name, quantity in simulation.state.carried.items()
+    }
+    return {
+        "kinetic_energy": measure.kinetic_energy(velocity, simulation.scene.fluid.rho),
+        "enstrophy": measure.enstrophy(velocity),
+        "amounts": {name: each if len(each) > 1 else each[0] for name, each in amounts.items()},
+    }
+
+
+class Gauge:
+    """Measures one simulation, by kernels that are built for what is asked.
+
+    Args:
+        simulation: The simulation.
+    """
+
+    def __init__(self, simulation: Any):
+        self.simulation, self.grid = simulation, simulation.grid
+        self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
+        self._nothing = ti.ndarray(ti.f32, 1)
+        self._array, self._points = None, {}
+
+    def measure(self, probe: Probe) -> dict[str, float]:
+        """What a probe measures now, by what follows its name: nothing, or ``".x"`` and the like."""
+        return _MEASURES[probe.kind](self, probe)
+
+    def _fields(self, quantity: str) -> list[tuple[Any, int]]:
+        """Arrays over the cells with ghosts, and where in them a component begins: one for each component."""
+        simulation = self.simulation
+        if quantity in simulation.state.carried:
+            carried = simulation.state.carried[quantity]
+            return [(carried.current, begin) for begin in carried.begins()]
+        velocity = simulation.state.velocity.current
+        if quantity.startswith("velocity_"):
+            return [(velocity, AXES.index(quantity[-1]) * self.grid.cells)]
+        if self._array is None:
+            self._array = self.grid.array()
+        if quantity == "pressure":
+            self._array.copy_from(simulation.state.pressure)
+        else:
+            getattr(simulation.diagnostics, f"compute_{quantity}")(velocity, self._array)
+        simulation.walls.fill(self._array, PRESSURE if quantity == "pressure" else SCALAR)
+        return [(self._array, 0)]
+
+    def sampled(self, probe: Probe) -> dict[str, float]:
+        """Of a point or of a line: linear interpolation, as the engine looks up what it carries."""
+        places, kernels, count = (
+            self._places(probe),
+            sample_kernels(self.grid.loops, self.grid.placement),
+            probe.points or 32,
+        )
+        names = [""] if probe.to is None else [f".{i}" for i in range(count)]
+        dim, quantity = self.grid.dim, probe.quantity or ""
+        if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
+            out = ti.ndarray(ti.f32, dim * len(names))
+            kernels.sample_velocity(self.simulation.state.velocity.current, places, len(names), self.grid.n, out)
+            u = out.to_numpy().astype(float).reshape(-1, dim)
+            if quantity == "speed":
+                return dict(zip(names, np.sqrt((u**2).sum(axis=1)).tolist(), strict=True))
+            if quantity != "velocity":
+                return dict(zip(names, u[:, AXES.index(quantity[-1])].tolist(), strict=True))
+            return {
+                f"{name}.{axis}": x
+                for name, row in zip(names, u.tolist(), strict=True)
+                for axis, x in zip(AXES, row, strict=False)
+            }
+        out, values, fields = ti.ndarray(ti.f32, len(names)), {}, self._fields(quantity)
+        for k, (array, begin) in enumerate(fields):
+            kernels.sample_scalar(array, begin, places, len(names), self.grid.n, out)
+            ends = _ends(k, fields)
+            values |= {f"{name}{ends}": x for name, x in zip(names, out.to_numpy().tolist(), strict=True)}
+        return values
+
+    def _places(self, probe: Probe):
+        """Points of a probe in the index space of cell centres, on the device."""
+        if probe.name not in self._points:
+            assert probe.at is not None
+            way = np.subtract(probe.to or probe.at, probe.at)
+            count = 1 if probe.to is None else probe.points or 32
+            part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
+            x = np.array(probe.at) + part * way
+            self._points[probe.name] = array_of((x - np.array(self.grid.origin)) / self.grid.dx + 0.5)
+        return self._points[probe.name]
+
+    def flux(self, probe: Probe) -> dict[str, float]:
+        """Of a plane: what passes towards larger coordinates, in m³/s (2D: m²/s) times the unit of what is carried."""
+        grid, walls, solids = self.grid, self.simulation.walls, self.simulation.solids
+        assert probe.axis is not None and probe.position is not None
+        axis = AXES.index(probe.axis)
+        face = min(max(round(probe.position / grid.dx), 0), grid.shape[axis])
+        last = face == grid.shape[axis]
+        lower, upper = cells_in(probe, self.grid.size, self.grid.dx)
+        lower[axis] = upper[axis] = grid.shape[axis] if last else face + 1
+        on_side = int((last or face == 0) and not walls.periodic[axis])
+        where, index = int_vector(3)(axis, int(last), on_side), int_vector(grid.dim)
+        fields = [(self._nothing, 0)] if probe.quantity == VOLUME else self._fields(probe.quantity or "")
+        kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
+        velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
+        for k, (array, begin) in enumerate(fields):
+            kernels.sum_flux(
+                velocity, open, array, begin, index(*lower), index(*upper), where, grid.n, self._partials, self._out
+            )
+            values[_ends(k, fields)] = self._out[0] * grid.dx ** (grid.dim - 1)
+        return values
+
+    def integral(self, probe: Probe) -> dict[str, float]:
+        """Over a region without what solids fill."""
+        simulation = self.simulation
+        velocity = simulation.state.velocity.current
+        if probe.quantity == "kinetic_energy":
+            return {"": simulation.diagnostics.kinetic_energy(velocity, simulation.scene.fluid.rho)}
+        if probe.quantity == "enstrophy":
+            return {"": simulation.diagnostics.enstrophy(velocity)}
+        fields = self._fields(probe.quantity or "")
+        sums = [self._in_region(probe, "sum_region", *field)[0] for field in fields]
+        return {_ends(k, fields): value * self.grid.cell_volume for k, value in enumerate(sums)}
+
+    def extremes(self, probe: Probe) -> dict[str, float]:
+        """Least and largest value of the cells, or lower faces, of a region that solids do not fill."""
+        fields, values = self._fields(probe.quantity or ""), {}
+        for k, field in enumerate(fields):
+            for end, value in zip((".min", ".max"), self._in_region(probe, "find_extremes", *field), strict=True):
+                values[_ends(k, fields) + end] = value if abs(value) < NOT_FINITE else math.nan
+        return values
+
+    def _in_region(self, probe: Probe, kernel: str, array, begin: int) -> list[float]:
+        solids, index = self.simulation.solids, int_vector(self.grid.dim)
+        kernels, (lower, upper) = (
+            region_kernels(self.grid.loops, solids is not None),
+            cells_in(probe, self.grid.size, self.grid.dx),
+        )
+        fluid = solids.fluid if solids else self._nothing
+        where = (index(*lower), index(*upper), self.grid.n)
+        getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out)
+        return self._out.to_numpy().tolist()
+
+    def load(self, probe: Probe) -> dict[str, float]:
+        """Force, N (2D: N/m), of pressure and of friction too, and torque, N m (2D: N), on a solid."""
+        load = self.simulation.solids.load(probe.solid)
+        turning = ("",) if len(load.torque) == 1 else tuple(f".{axis}" for axis in AXES)
+        parts = {"": load.force, ".pressure": load.pressure, ".friction": load.friction}
+        values = {f"{name}.{axis}": x for name, force in parts.items() for axis, x in zip(AXES, force, strict=False)}
+        return values | {f".torque{end}": x for end, x in zip(turning, load.torque, strict=True)}
+
+
+def _ends(k: int, fields: Sequence) -> str:
+    """What a component is called behind the name of its probe."""
+    return f".{k}" if len(fields) > 1 else ""
+
+
+_MEASURES = {
+    "point": Gauge.sampled,
+    "line": Gauge.sampled,
+    "plane": Gauge.flux,
+    "integral": Gauge.integral,
+    "extreme": Gauge.extremes,
+    "load": Gauge.load,
+}

@@ -1,0 +1,170 @@
+"""Cavities: driven by a lid, heated from the side, and heated from below.
+
+All in units in which the cavity is 1 m high, and in which the lid, or what heat would drive without friction, is 1 m/s.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..simulation import Simulation
+from .cases import Run, peak
+from .exact import energy_of, faces_of
+from .published import BOTELLA_PEYRET, DE_VAHL_DAVIS, GHIA_U, GHIA_V, MARCHI
+
+PRANDTL = 0.71
+
+
+def centrelines(simulation: Simulation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a square cavity with an even number of cells: the places between the walls, u on x = 1/2 and v on y = 1/2."""
+    n = simulation.grid.shape[0]
+    u, v = faces_of(simulation)
+    return (np.arange(n) + 0.5) / n, u[n // 2], v[:, n // 2]
+
+
+def lid_driven(run: Run, reynolds: float, longest: float) -> Simulation:
+    """A square cavity whose upper wall moves, once it is steady or ``longest`` s have gone."""
+    lid = {"kind": "moving-wall", "velocity": [1.0, 0.0]}
+    simulation = run.simulation(
+        "lid-driven-cavity",
+        domain={
+            "size": [1.0, 1.0],
+            "resolution": run.resolution,
+            "boundaries": [["no-slip"] * 2, ["no-slip", lid]],
+        },
+        fluid={"viscosity": 1 / reynolds, "rho": 1.0},
+        solver={"tolerance": 1e-5},
+    )
+    run.settle(simulation, 2e-5, longest)
+    return simulation
+
+
+def against_ghia(simulation: Simulation, reynolds: int) -> tuple[float, float]:
+    """Largest differences of u and of v from the tables of Ghia, Ghia and Shin, over the speed of the lid."""
+    between, u, v = centrelines(simulation)
+    errors = []
+    for table, found, upper in ((GHIA_U, u, 1.0), (GHIA_V, v, 0.0)):
+        places, wanted = (np.array(column) for column in zip(*table[reynolds], strict=True))
+        there = np.interp(places, [0.0, *between, 1.0], [0.0, *found, upper])
+        errors.append(float(np.abs(there - wanted).max()))
+    return errors[0], errors[1]
+
+
+def cavity(reynolds: int, allowed: tuple[float, float], longest: float, plain: str = ""):
+    """The case at a Reynolds number; ``allowed`` are errors of u and v at its own resolution."""
+
+    def measure(run: Run) -> None:
+        simulation = lid_driven(run, reynolds, longest)
+        coarser = max(1.0, (128 if reynolds > 100 else 64) / run.resolution) ** 2
+        error_u, error_v = against_ghia(simulation, reynolds)
+        run.at_most("u on x = 1/2, largest error (Ghia)", error_u, allowed[0] * coarser, plain)
+        run.at_most("v on y = 1/2, largest error (Ghia)", error_v, allowed[1] * coarser)
+        between, u, v = centrelines(simulation)
+        extremes = {
+            "least u on x = 1/2": -peak(between, -u)[1],
+            "largest v on y = 1/2": peak(between, v)[1],
+            "least v on y = 1/2": -peak(between, -v)[1],
+        }
+        published, whose = (BOTELLA_PEYRET, "Botella and Peyret") if reynolds == 1000 else (MARCHI, "Marchi et al.")
+        if reynolds in (100, 1000):
+            for name, found in extremes.items():
+                run.near(f"{name} ({whose})", found, published[name], 0.02 * coarser)
+        for table, found, name, along in ((GHIA_U, u, "u", "y"), (GHIA_V, v, "v", "x")):
+            run.curve(f"{name}, Re {reynolds}", (along, name), (between, found), zip(*table[reynolds], strict=True))
+
+    return measure
+
+
+def heated(run: Run, rayleigh: float, longest: float, **solver: Any) -> Simulation:
+    """A hot and a cold wall, air between them: once it is steady or ``longest`` s have gone."""
+    walls = [{"kind": "no-slip", "temperature": value} for value in (0.5, -0.5)]
+    simulation = run.simulation(
+        "heated-cavity",
+        domain={
+            "size": [1.0, 1.0],
+            "resolution": run.resolution,
+            "boundaries": [walls, ["no-slip"] * 2],
+        },
+        fluid={
+            "viscosity": math.sqrt(PRANDTL / rayleigh),
+            "heat_diffusion": 1 / math.sqrt(rayleigh * PRANDTL),
+            "expansion": 1.0,
+            "gravity": [0.0, -1.0],
+        },
+        solver={"tolerance": 1e-5, **solver},
+    )
+    run.settle(simulation, 1e-5, longest, every=2.0)
+    return simulation
+
+
+def nusselt_numbers(simulation: Simulation) -> tuple[float, float, float]:
+    """Heat through the hot wall, the cold wall and the plane between, over what conduction alone would carry."""
+    n, conductivity = simulation.grid.shape[0], simulation.scene.fluid.heat_diffusion
+    heat = simulation.to_numpy("temperature").astype(np.float64)
+    speed = simulation.to_numpy("velocity")[0].astype(np.float64)
+    left, right = heat[n // 2 - 1], heat[n // 2]
+    hot, cold = 2 * n * (0.5 - heat[0]).mean(), 2 * n * (heat[-1] + 0.5).mean()
+    middle = (speed[n // 2] * (left + right) / 2 / conductivity - n * (right - left)).mean()
+    return float(hot), float(cold), float(middle)
+
+
+def heated_cavity(rayleigh: int, longest: float, plain: str = ""):
+    """The case at a Rayleigh number."""
+
+    def measure(run: Run) -> None:
+        simulation = heated(run, rayleigh, longest)
+        wanted, coarser = DE_VAHL_DAVIS[rayleigh], max(1.0, 64 / run.resolution) ** 2
+        hot, cold, middle = nusselt_numbers(simulation)
+        run.near("Nu at the hot wall", hot, wanted["Nu"], 0.005 * coarser, plain)
+        run.near("Nu in the middle", middle, wanted["Nu"], 0.005 * coarser)
+        run.at_most("hot and cold wall, relative difference of Nu", abs(hot / cold - 1), 1e-3)
+        run.at_most("wall and middle, relative difference of Nu", abs(middle / hot - 1), 1e-3)
+        between, u, v = centrelines(simulation)
+        scale = 1 / simulation.scene.fluid.heat_diffusion
+        run.near("largest u on x = 1/2, in κ/L", scale * peak(between, u)[1], wanted["u"], 0.01 * coarser)
+        run.near("largest v on y = 1/2, in κ/L", scale * peak(between, v)[1], wanted["v"], 0.01 * coarser)
+        run.curve(f"v on y = 1/2, Ra {rayleigh:g}", ("x", "v, κ/L"), (between, scale * v))
+
+    return measure
+
+
+CRITICAL = 1707.76
+"""Rayleigh number from which a layer between plates at rest begins to turn; waves of 2.016 times its height first."""
+
+
+def growth(run: Run, rayleigh: float, dt: float) -> float:
+    """Rate at which a weak roll of that length grows, 1/s."""
+    n = run.resolution
+    plates = [{"kind": "no-slip", "temperature": value} for value in (0.5, -0.5)]
+    simulation = run.simulation(
+        "heated-layer",
+        domain={"size": [2.0, 1.0], "resolution": 2 * n, "boundaries": [["periodic"] * 2, plates]},
+        fluid={
+            "viscosity": math.sqrt(PRANDTL / rayleigh),
+            "heat_diffusion": 1 / math.sqrt(rayleigh * PRANDTL),
+            "expansion": 1.0,
+            "gravity": [0.0, -1.0],
+        },
+        solver={"tolerance": 1e-6, "dt": dt},
+        initial={"temperature": "0.5 - y + 0.002 * cos(pi*x) * sin(pi*y)"},
+    )
+    energy = []
+    for duration in (10.0, 20.0):  # in the first, what decays has gone: as exp(-0.5 t) or sooner
+        run.advance(simulation, duration)
+        energy.append(energy_of(simulation))
+    return math.log(energy[1] / energy[0]) / 40.0
+
+
+def onset_of(run: Run, dt: float) -> float:
+    """Rayleigh number at which a roll neither grows nor decays, between two at which it was tried."""
+    tried = (1500.0, 1900.0)
+    rates = [growth(run, rayleigh, dt) for rayleigh in tried]
+    return float(np.interp(0.0, rates, tried)) if rates[0] < 0 < rates[1] else math.nan
+
+
+def onset(run: Run) -> None:
+    """The case."""
+    coarser = max(1.0, 24 / run.resolution) ** 2
+    for dt, plain in ((0.1, ""), (0.025, "1693 at 24 cells (the discrete operators by themselves)")):
+        run.near(f"critical Ra, steps of {dt:g}", onset_of(run, dt), CRITICAL, 0.01 * coarser, plain)

@@ -1,0 +1,67 @@
+"""The cases, by name."""
+
+from . import bodies, cavities, exact, transport
+from .cases import Case
+
+_GHIA = "Ghia, Ghia and Shin 1982"
+_DAVIS = "de Vahl Davis 1983"
+_TUREK = "Schäfer and Turek 1996"
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("taylor-green", "vortices in a periodic square", "exact", exact.taylor_green, 64, 32),
+        Case("poiseuille", "flow between walls, driven by a force", "exact", exact.poiseuille, 32, 8),
+        Case("couette", "flow between walls, one of which moves", "exact", exact.couette, 32, 8),
+        Case(
+            "cavity-100",
+            "lid-driven cavity, Re 100",
+            f"{_GHIA}; Marchi et al. 2009",
+            cavities.cavity(100, (0.015, 0.015), 30.0),
+            64,
+            32,
+        ),
+        Case("cavity-400", "lid-driven cavity, Re 400", _GHIA, cavities.cavity(400, (0.02, 0.02), 60.0), 128, 32),
+        Case(
+            "cavity-1000",
+            "lid-driven cavity, Re 1000",
+            f"{_GHIA}; Botella and Peyret 1998",
+            cavities.cavity(1000, (0.01, 0.02), 80.0, "u: 0.023 at 64², 0.073 at 32²"),
+            128,
+            32,
+        ),
+        Case("heated-1e3", "heated cavity, Ra 1e3", _DAVIS, cavities.heated_cavity(1_000, 60.0), 64, 16),
+        Case("heated-1e4", "heated cavity, Ra 1e4", _DAVIS, cavities.heated_cavity(10_000, 100.0), 64, 16),
+        Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0), 64, 16),
+        Case("onset", "onset of Rayleigh–Bénard convection", "linear stability", cavities.onset, 24, 12),
+        Case(
+            "cylinder-20",
+            "cylinder in a channel, steady, Re 20 (2D-1)",
+            _TUREK,
+            bodies.cylinder_steady,
+            20,
+            10,
+        ),
+        Case(
+            "cylinder-100",
+            "cylinder in a channel, vortex street, Re 100 (2D-2)",
+            _TUREK,
+            bodies.cylinder_periodic,
+            20,
+            10,
+        ),
+        Case("sphere", "sphere in a stream, Re 100", "Schiller and Naumann 1933", bodies.sphere, 10, 5),
+        Case("zalesak", "Zalesak's disk, one turn", "Zalesak 1979", transport.there_and_back("zalesak"), 64, 32),
+        Case(
+            "vortex",
+            "LeVeque's single vortex, there and back",
+            "LeVeque 1996",
+            transport.there_and_back("vortex"),
+            64,
+            32,
+        ),
+        Case("closed-box", "a hot blob of smoke in a closed box", "conservation", transport.closed_box, 128, 32),
+        Case("vortices-3d", "vortices in a periodic cube", "conservation", transport.vortices_in_3d, 24, 12),
+    )
+}
+"""In the order in which they are run."""

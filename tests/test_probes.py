@@ -1,0 +1,313 @@
+"""Probes: values at points against fields for which interpolation is exact, fluxes against what changes, files, refusals."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from scenes_for_tests import scene, set_state
+
+from taichi_fluid.io.files import OutputError
+from taichi_fluid.io.series import SeriesFile
+from taichi_fluid.scene import Probe, Scene, SceneError
+from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation.probes import Probes
+from taichi_fluid.simulation.probing import budget
+
+SHAPE, DX = (9, 7, 8), 0.1
+SMOKE = [{"shape": "sphere", "center": [0.3, 0.3, 0.3], "radius": 0.1, "smoke": 1.0, "dye": [1.0, 0.5, 0.2]}]
+
+
+def box(dim, boundaries="free-slip", **values) -> Scene:
+    sources = [{**SMOKE[0], "center": [0.3] * dim}]
+    return scene(SHAPE[:dim], DX, values.pop("fluid", {}), values, sources, boundaries)
+
+
+def affine(dim, slope=(1.5, -2.0, 0.7)):
+    """Coefficients of values that linear interpolation gives exactly."""
+    return lambda *x: 3.0 + sum(a * np.asarray(v) for a, v in zip(slope[:dim], x, strict=True))
+
+
+def filled(dim, grid="staggered") -> Simulation:
+    """Affine smoke, pressure and velocity, ghosts as they continue: what is probed lies a cell inside."""
+    simulation = Simulation(box(dim).with_values({"domain.grid": grid}))
+    cells, value = simulation.grid, affine(dim)
+    smoke = np.broadcast_to(value(*cells.cell_centres()), cells.shape)
+    cells.from_numpy(simulation.state.carried["smoke"].current, smoke)
+    cells.from_numpy(simulation.state.pressure, 2 * smoke)
+    faces = []
+    for axis in range(dim):
+        x = [DX * (np.arange(n) + 0.5 * (a != axis or grid == "collocated")) for a, n in enumerate(cells.shape)]
+        faces.append((axis + 1) * value(*np.meshgrid(*x, indexing="ij")))
+    cells.from_numpy(simulation.state.velocity.current, np.array(faces))
+    return simulation
+
+
+@pytest.mark.vulkan_too(dim=2)
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_what_is_affine_is_exact_at_points_and_along_lines(dim, grid):
+    simulation = filled(dim, grid)
+    at, to = (0.23, 0.31, 0.44)[:dim], (0.61, 0.42, 0.4)[:dim]
+    place = {"kind": "point", "at": at}
+    rows = [
+        {"name": name, "quantity": name, **place} for name in ("smoke", "pressure", "velocity", "speed", "velocity_y")
+    ]
+    rows += [{"name": "cut", "kind": "line", "quantity": "smoke", "at": at, "to": to, "points": 5}]
+    (row,) = Probes(simulation, rows).rows
+    exact = float(affine(dim)(*at))
+    assert row["smoke"] == pytest.approx(exact, rel=1e-6)
+    assert row["pressure"] == pytest.approx(2 * exact, rel=1e-6)
+    velocity = [(axis + 1) * exact for axis in range(dim)]
+    assert [row[f"velocity.{axis}"] for axis in "xyz"[:dim]] == pytest.approx(velocity, rel=1e-6)
+    assert row["velocity_y"] == row["velocity.y"]
+    assert row["speed"] == pytest.approx(np.linalg.norm(velocity), rel=1e-6)
+    along = [np.array(at) + part * np.subtract(to, at) for part in np.linspace(0, 1, 5)]
+    assert [row[f"cut.{i}"] for i in range(5)] == pytest.approx([float(affine(dim)(*x)) for x in along], rel=1e-6)
+
+
+def test_a_pressure_at_an_open_side_is_that_of_outside():
+    """Where its own ghosts say nothing: the probe fills those of a copy."""
+    simulation = Simulation(box(2, boundaries=[["free-slip", "open"], ["free-slip", "free-slip"]]))
+    pressure = np.full(simulation.grid.shape, 5.0)
+    simulation.grid.from_numpy(simulation.state.pressure, pressure)
+    before = simulation.state.pressure.to_numpy()
+    rows = [
+        {"name": n, "kind": "point", "quantity": "pressure", "at": [x, 0.35]} for n, x in (("in", 0.0), ("out", 0.9))
+    ]
+    (row,) = Probes(simulation, rows).rows
+    assert row["in"] == pytest.approx(5.0)
+    assert row["out"] == pytest.approx(0.0 if simulation.walls.sides[0][1].kind.pressure == 2 else 2.5, abs=1e-6)
+    np.testing.assert_array_equal(simulation.state.pressure.to_numpy(), before)
+
+
+def test_solid_rotation_has_its_vorticity_everywhere(dim):
+    simulation = Simulation(box(dim))
+    x, y = DX * np.arange(SHAPE[0] + 1), DX * np.arange(SHAPE[1] + 1)
+    faces = [np.zeros([n + (a == axis) for a, n in enumerate(SHAPE[:dim])]) for axis in range(dim)]
+    spread = (...,) + (None,) * (dim - 2)
+    faces[0] += (-2.0 * (y[:-1] + 0.5 * DX))[(None, *spread)]
+    faces[1] += (2.0 * (x[:-1] + 0.5 * DX))[(slice(None), None, *spread[1:])]
+    simulation.grid.face_velocity_from_numpy(simulation.state.velocity.current, faces)
+    middle = [0.42, 0.33, 0.4][:dim]
+    rows = [
+        {"name": "spin", "kind": "point", "quantity": "vorticity", "at": middle},
+        {"name": "sum", "kind": "integral", "quantity": "vorticity", "lower": [0.2] * dim, "upper": [0.5] * dim},
+    ]
+    (row,) = Probes(simulation, rows).rows
+    assert row["spin"] == pytest.approx(4.0, rel=1e-5)
+    assert row["sum"] == pytest.approx(4.0 * 0.3**dim, rel=1e-5)
+
+
+@pytest.mark.vulkan_too(dim=2)
+def test_extremes_and_integrals_of_a_region_are_those_of_its_cells(dim):
+    simulation = filled(dim)
+    smoke = simulation.to_numpy("smoke")
+    region = {"lower": [0.2] * dim, "upper": [0.62, 0.5, 0.6][:dim]}
+    rows = [
+        {"name": "most", "kind": "extreme", "quantity": "smoke", **region},
+        {"name": "part", "kind": "integral", "quantity": "smoke", **region},
+        {"name": "all", "kind": "integral", "quantity": "smoke"},
+        {"name": "dyes", "kind": "integral", "quantity": "dye"},
+        {"name": "energy", "kind": "integral", "quantity": "kinetic_energy"},
+    ]
+    (row,) = Probes(simulation, rows).rows
+    inside = smoke[(slice(2, 6), slice(2, 5), slice(2, 6))[:dim]]
+    assert (row["most.min"], row["most.max"]) == (inside.min(), inside.max())
+    assert row["part"] == pytest.approx(inside.sum() * DX**dim, rel=1e-5)
+    assert row["all"] == pytest.approx(smoke.sum() * DX**dim, rel=1e-5)
+    assert [row[f"dyes.{k}"] for k in range(3)] == [0.0] * 3
+    numbers = budget(simulation)
+    assert numbers["kinetic_energy"] == row["energy"]
+    assert numbers["amounts"] == {"smoke": row["all"], "dye": [0.0] * 3}
+
+
+def test_enstrophy_is_that_of_a_vortex_without_what_solids_turn():
+    """Of sin(x) cos(y) and -cos(x) sin(y) in a periodic box: half of the integral of the vorticity's square is 2 pi²."""
+    n = 64
+    config = scene((n, n), 2 * np.pi / n, boundaries="periodic")
+    simulation = Simulation(config)
+    face, centre = np.arange(n + 1) * 2 * np.pi / n, (np.arange(n) + 0.5) * 2 * np.pi / n
+    u, v = np.sin(face)[:, None] * np.cos(centre), -np.cos(centre)[:, None] * np.sin(face)
+    set_state(simulation, [u, v])
+    # Differences over two cells after means of two: (1 - h²/6 - h²/8) twice, 0.3 % here.
+    assert budget(simulation)["enstrophy"] == pytest.approx(2 * np.pi**2, rel=0.01)
+    turning = {"shape": "sphere", "center": [3.0, 3.0], "radius": 1.5, "angular_velocity": 2.0}
+    alone = Simulation(config.with_values({"solids": [turning]}))
+    # At rest but for the disk: what is left is the sheet of vorticity around it, not the 57 of the disk.
+    inside = alone.solids.fluid
+    vorticity = alone.grid.array()
+    alone.diagnostics.compute_vorticity(alone.state.velocity.current, vorticity)
+    values, fluid = alone.grid.to_numpy(vorticity).astype(float), alone.grid.to_numpy(inside)
+    assert (values**2)[fluid == 0].sum() > 0.3 * (values**2).sum()
+    expected = 0.5 * alone.grid.cell_volume * (values**2)[fluid == 1].sum()
+    assert budget(alone)["enstrophy"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_every_plane_of_a_channel_passes_the_same_volume(dim):
+    """What comes in, past a ball, to the tolerance of the projection."""
+    shape = (20, 12, 12)[:dim]
+    sides = [
+        [{"kind": "inflow", "velocity": [0.5, *[0.0] * (dim - 1)]}, "open"],
+        *[["no-slip", "free-slip"]] * (dim - 1),
+    ]
+    config = scene(shape, DX, {"viscosity": 0.01}, {"dt": 0.05, "tolerance": 1e-6}, SMOKE[:0], boundaries=sides)
+    ball = {"shape": "sphere", "center": [0.8, 0.6, 0.6][:dim], "radius": 0.3}
+    simulation = Simulation(config.with_values({"solids": [ball]}))
+    rows = [
+        {"name": f"at{k}", "kind": "plane", "quantity": "volume", "axis": "x", "position": 0.2 * k} for k in range(11)
+    ]
+    rows.append({"name": "side", "kind": "plane", "quantity": "volume", "axis": "y", "position": 1.2})
+    rows.append({**rows[5], "name": "half", "lower": [0.0] * dim, "upper": [2.0, 0.6, 1.2][:dim]})
+    with Probes(simulation, rows) as probes:
+        for _ in range(3):
+            simulation.step()
+    last = probes.rows[-1]
+    inflow = 0.5 * np.prod([n * DX for n in shape[1:]])
+    assert [last[f"at{k}"] for k in range(11)] == pytest.approx([inflow] * 11, rel=1e-4)
+    assert last["side"] == 0.0
+    assert last["half"] == pytest.approx(0.5 * inflow, rel=0.1)  # the walls differ, the halves are nearly alike
+
+
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_what_flows_through_a_plane_is_what_lies_behind_it(grid):
+    """Smoke that drifts across the middle of a closed budget: a wide cloud in an even stream, round a periodic box."""
+    n, speed, dt = 64, 1.0, 0.25 / 64
+    config = scene((n, 8), 1 / n, {}, {"dt": dt}, boundaries="periodic").with_values({"domain.grid": grid})
+    simulation = Simulation(config)
+    cloud = np.exp(-(((np.arange(n) + 0.5) / n - 0.3) ** 2) / 0.005)[:, None] * np.ones(8)
+    if grid == "staggered":
+        set_state(simulation, [np.full((n + 1, 8), speed), np.zeros((n, 9))], smoke=cloud)
+    else:
+        simulation.grid.from_numpy(
+            simulation.state.velocity.current, np.stack([np.full((n, 8), speed), np.zeros((n, 8))])
+        )
+        simulation.grid.from_numpy(simulation.state.carried["smoke"].current, cloud)
+        simulation.fill()
+    rows = [
+        {"name": "through", "kind": "plane", "quantity": "smoke", "axis": "x", "position": 0.5},
+        {"name": "behind", "kind": "integral", "quantity": "smoke", "lower": [0.5, 0.0], "upper": [1.0, 0.125]},
+    ]
+    with Probes(simulation, rows) as probes:
+        for _ in range(64):
+            simulation.step()
+    (times, through), (_, behind) = probes.series("through"), probes.series("behind")
+    passed = np.sum(0.5 * (through[1:] + through[:-1]) * np.diff(times))
+    assert behind[-1] - behind[0] > 0.5 * cloud.sum() / n**2
+    # A quarter of a cell a step: the mean of two cells against their cubic in time; 0.1 %.
+    assert passed == pytest.approx(behind[-1] - behind[0], rel=0.005)
+
+
+def test_times_come_by_steps_or_by_seconds():
+    simulation = Simulation(box(2, dt=0.02))
+    one = {"kind": "extreme", "quantity": "speed"}
+    rows = [{"name": "often", **one}, {"name": "third", "steps": 3, **one}, {"name": "slow", "every": 0.05, **one}]
+    with Probes(simulation, rows) as probes:
+        for _ in range(10):
+            simulation.step()
+    simulation.step()
+    assert len(probes.rows) == 11
+    assert probes.series("third.max")[0] == pytest.approx([0.0, 0.06, 0.12, 0.18])
+    assert probes.series("slow.max")[0] == pytest.approx([0.0, 0.06, 0.1, 0.16, 0.2])
+    assert probes.columns == ["often.min", "often.max", "third.min", "third.max", "slow.min", "slow.max"]
+    with pytest.raises(KeyError, match=r"often\.max"):
+        probes.series("none")
+
+
+def test_a_load_is_that_of_its_solid():
+    config = scene((16, 16), 1 / 16, {"viscosity": 0.02, "body_force": [1.0, 0.0]}, {"dt": 0.02}, boundaries="periodic")
+    ball = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "angular_velocity": 1.0}
+    simulation = Simulation(
+        config.with_values({"solids": [ball], "probes": [{"name": "drag", "kind": "load", "solid": 0}]})
+    )
+    with Probes(simulation) as probes:
+        simulation.step()
+    load, row = simulation.solids.load(0), probes.rows[-1]
+    assert (row["drag.x"], row["drag.y"]) == load.force
+    assert (row["drag.pressure.x"], row["drag.friction.y"]) == (load.pressure[0], load.friction[1])
+    assert (row["drag.torque"],) == load.torque
+
+
+def test_what_nobody_probes_launches_nothing():
+    simulation = Simulation(box(2).with_values({"probes": [{"name": "p", "kind": "extreme", "quantity": "smoke"}]}))
+    assert simulation.after_step == []
+    probes = Probes(simulation)
+    assert len(simulation.after_step) == 1
+    probes.close()
+    assert simulation.after_step == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_rows_are_on_disk_as_they_come_and_a_file_is_never_overwritten(tmp_path, suffix):
+    path = tmp_path / "deep" / f"rows{suffix}"
+    with SeriesFile(path) as file:
+        file({"time": 0.0, "step": 0, "a": 1.5, "b": float("nan")})
+        file({"time": 0.1, "step": 1, "b": 2.0})
+        text = path.read_text(encoding="utf-8")  # not closed yet
+    if suffix == ".csv":
+        rows = list(csv.DictReader(text.splitlines()))
+        assert rows[0] == {"time": "0.0", "step": "0", "a": "1.5", "b": "nan"}
+        assert rows[1] == {"time": "0.1", "step": "1", "a": "", "b": "2.0"}
+    else:
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert rows == [{"time": 0.0, "step": 0, "a": 1.5, "b": None}, {"time": 0.1, "step": 1, "b": 2.0}]
+    with pytest.raises(OutputError, match="is there already"):
+        SeriesFile(path)
+    with pytest.raises(OutputError, match=r"csv or FILE\.jsonl"):
+        SeriesFile(tmp_path / "rows.txt")
+
+
+POINT = {"name": "p", "kind": "point", "quantity": "smoke", "at": [0.3, 0.3]}
+WRONG = [
+    ({**POINT, "kind": "spot"}, r"probes\.0\.kind is 'spot'"),
+    ({**POINT, "colour": 1}, "unknown key"),
+    ({"name": "p", "kind": "point", "quantity": "smoke"}, "at is missing"),
+    ({**POINT, "axis": "x"}, "axis is given"),
+    ({**POINT, "quantity": "salt"}, "quantity is 'salt'"),
+    ({**POINT, "quantity": "velocity_z"}, "quantity is 'velocity_z'"),
+    ({**POINT, "at": [0.3, 0.3, 0.3]}, "3 coordinates"),
+    ({**POINT, "at": [0.3, 0.8]}, "0.8 m along y"),
+    ({**POINT, "steps": 0}, "steps is 0"),
+    ({"name": "p", "kind": "plane", "quantity": "speed", "axis": "x", "position": 0.2}, "quantity is 'speed'"),
+    ({"name": "p", "kind": "plane", "quantity": "volume", "axis": "z", "position": 0.2}, "axis is 'z'"),
+    ({"name": "p", "kind": "plane", "quantity": "volume", "axis": "y", "position": 0.8}, "position is 0.8"),
+    ({"name": "p", "kind": "integral", "quantity": "smoke", "lower": [0.5, 0.0], "upper": [0.4, 0.2]}, "below upper"),
+    ({"name": "p", "kind": "integral", "quantity": "enstrophy", "lower": [0.1, 0.1]}, "whole box"),
+    ({"name": "p", "kind": "extreme", "quantity": "smoke", "lower": [0.31, 0.31], "upper": [0.33, 0.33]}, "no cell"),
+    ({"name": "p", "kind": "load", "solid": 0}, "there are 0 solids"),
+    ({"name": "a b", "kind": "load", "solid": 0}, "name is 'a b'"),
+]
+
+
+@pytest.mark.parametrize(("probe", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_a_probe_that_cannot_be_is_refused_in_one_sentence(probe, words):
+    with pytest.raises(SceneError, match=words) as refused:
+        box(2).with_values({"probes": [probe]})
+    assert str(refused.value).count("\n") == 0 and str(refused.value).endswith(".")
+    with pytest.raises(SceneError):
+        Probes(Simulation(box(2)), [probe])
+
+
+def test_two_probes_have_two_names_and_a_scene_keeps_its_own():
+    with pytest.raises(SceneError, match="give another"):
+        box(2).with_values({"probes": [POINT, POINT]})
+    config = box(2).with_values({"probes": [POINT]})
+    assert Scene.loads(config.dumps()).probes == config.probes == (Probe(**POINT),)
+
+
+def test_a_plot_has_a_panel_for_each_probe(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    assert matplotlib
+    from taichi_fluid.io.plots import plot_probes
+
+    simulation = Simulation(box(2, dt=0.02))
+    line = {"kind": "line", "at": [0.1, 0.1], "to": [0.6, 0.4], "points": 4}
+    rows = [POINT, {"name": "cut", "quantity": "velocity", **line}, {"name": "dyes", "quantity": "dye", **line}]
+    rows.append({"name": "one", "quantity": "smoke", **line})
+    with Probes(simulation, rows) as probes:
+        for _ in range(3):
+            simulation.step()
+    plot_probes(probes, tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    for name in ("p: smoke point", "cut: velocity line", "dyes: dye line", "one: smoke line"):
+        assert name in text
+    assert text.count("m along the line") == 3

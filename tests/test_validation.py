@@ -1,0 +1,242 @@
+"""The cases of published flows: what they find at few cells, how rows are judged, and the command that runs them.
+
+Whether a figure is as published at the resolution that a case is meant for is in ``docs/validation.md``; here stand bounds
+of what is found at a few cells today, so that nobody makes it worse unknowingly.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import environment, one_sentence, run, run_code
+
+from taichi_fluid.bench.runs import environment as machine
+from taichi_fluid.scene import SceneError
+from taichi_fluid.validation import CASES, Case, Run
+from taichi_fluid.validation.bodies import on_line, rising_zeros
+from taichi_fluid.validation.cases import peak
+from taichi_fluid.validation.report import BEGIN, END, NoValidation, in_markdown, write_markdown
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "validation_cpu.json"
+SPLITTING = {"solver.scheme": "splitting"}
+vulkan_too = pytest.mark.vulkan_too
+
+# What each row was when it was measured, and how far it may be off that.
+TODAY = [
+    pytest.param("couette", {}, [(0, 5e-6)], id="couette", marks=vulkan_too),
+    pytest.param("poiseuille", {}, [(0, 2e-5), (0.5, 1e-4)], id="poiseuille"),
+    pytest.param("taylor-green", {}, [(0.0102, 0.001), (2.58, 0.1), (0.975, 0.01), (0.450, 0.005)], id="taylor-green"),
+    # Splitting loses them, at any number of cells.
+    pytest.param(
+        "taylor-green",
+        SPLITTING,
+        [(0.193, 0.01), (0.655, 0.05), (0.516, 0.02), (0.342, 0.01)],
+        id="taylor-green-splitting",
+    ),
+    pytest.param(
+        "cavity-100",
+        {},
+        [(0.0036, 2e-3), (0.0089, 2e-3), (-0.2094, 3e-3), (0.1762, 3e-3), (-0.2509, 3e-3)],
+        id="cavity-100",
+    ),
+    pytest.param(
+        "heated-1e3",
+        {},
+        [(1.126, 0.01), (1.126, 0.01), (0, 1e-5), (0.0005, 1e-3), (3.706, 0.04), (3.756, 0.04)],
+        id="heated-1e3",
+    ),
+    pytest.param("zalesak", {}, [(0.858, 0.01), (0, 1e-6), (0, 1e-7), (0.836, 0.02)], id="zalesak", marks=vulkan_too),
+    pytest.param("vortex", {}, [(0.504, 0.005), (0, 1e-6), (0, 1e-7), (0.914, 0.02)], id="vortex", marks=vulkan_too),
+    pytest.param("closed-box", {}, [(0, 1e-6), (0, 1e-6), (0.80, 0.05)], id="closed-box"),
+    pytest.param(
+        "heated-1e4",
+        {},
+        [(2.351, 0.02), (2.333, 0.02), (0, 1e-5), (0.0078, 2e-3), (16.08, 0.2), (19.91, 0.2)],
+        id="heated-1e4",
+    ),
+    pytest.param(
+        "cavity-1000",
+        {},
+        [(0.065, 0.01), (0.075, 0.01), (-0.326, 0.01), (0.317, 0.01), (-0.447, 0.01)],
+        id="cavity-1000",
+    ),
+    pytest.param("onset", {}, [(1667, 10), (1667, 10)], id="onset"),
+    pytest.param("cylinder-20", {}, [(5.66, 0.1), (0.0118, 0.01), (0.1146, 0.003), (0.0861, 0.003)], id="cylinder-20"),
+    pytest.param("vortices-3d", {}, [(1, 1e-4), (1, 1e-4), (1, 1e-4)], id="vortices-3d"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "today"), TODAY)
+def test_a_case_finds_what_it_found(name, changes, today):
+    outcome = CASES[name].run(CASES[name].quick, changes)
+    assert not outcome.problem
+    assert len(outcome.run.rows) == len(today)
+    for row, (found, away) in zip(outcome.run.rows, today, strict=True):
+        assert abs(row.found - found) <= away, f"{row.quantity}: {row.found}, was {found}"
+
+
+# How figures are judged
+
+
+def judged(add) -> bool:
+    case = Case("made-up", "", "", add, 8, 4)
+    return case.run().holds
+
+
+def test_a_figure_holds_between_its_bounds_and_nowhere_else():
+    assert judged(lambda run: run.near("a", 1.004, 1.0, 0.005))
+    assert judged(lambda run: run.near("a", -1.004, -1.0, 0.005))
+    assert not judged(lambda run: run.near("a", 1.006, 1.0, 0.005))
+    assert not judged(lambda run: run.near("a", 1.0, -1.0, 0.005))
+    assert judged(lambda run: run.between("a", 5.58, 5.57, 5.59))
+    assert not judged(lambda run: run.between("a", 5.60, 5.57, 5.59))
+    assert judged(lambda run: run.at_most("a", 0.1, 0.2)) and not judged(lambda run: run.at_most("a", 0.3, 0.2))
+    assert judged(lambda run: run.at_least("a", 1.9, 1.8)) and not judged(lambda run: run.at_least("a", 1.7, 1.8))
+
+
+@pytest.mark.parametrize("add", ["near", "between", "at_most", "at_least"])
+def test_what_is_no_number_holds_nowhere(add):
+    bounds = {"near": (1.0, 0.1), "between": (0.0, 1.0), "at_most": (1.0,), "at_least": (1.0,)}[add]
+    assert not judged(lambda run: getattr(run, add)("a", math.nan, *bounds))
+
+
+def test_a_case_without_a_row_or_with_one_that_fails_does_not_hold():
+    assert not judged(lambda run: None)
+
+    def one_of_two(run):
+        run.at_most("a", 0.0, 1.0)
+        run.at_most("b", 2.0, 1.0)
+
+    assert not judged(one_of_two)
+
+    def broken(run):
+        run.at_most("a", 0.0, 1.0)
+        raise RuntimeError("velocity is not finite")
+
+    outcome = Case("made-up", "", "", broken, 8, 4).run()
+    assert not outcome.holds and outcome.problem == "velocity is not finite"
+
+
+def test_what_makes_a_case_the_case_it_is_may_not_be_changed():
+    for key in ("fluid.viscosity", "domain.resolution", "solids"):
+        with pytest.raises(ValueError, match="change solver"):
+            CASES["couette"].run(8, {key: 1.0})
+    with pytest.raises(SceneError, match=r"solver\.cfl"):
+        CASES["couette"].run(8, {"solver.cfl": -1.0})
+
+
+def test_changes_reach_the_scene():
+    seen = Run(8, {"solver.cfl": 0.3}).scene("a", domain={"size": [1.0, 1.0], "resolution": 8}, solver={"cfl": 1.0})
+    assert seen.solver.cfl == 0.3
+
+
+def test_a_peak_lies_on_a_parabola():
+    x = np.arange(9) + 0.5
+    place, value = peak(x, 2.0 - 0.25 * (x - 4.2) ** 2)
+    assert place == pytest.approx(4.2) and value == pytest.approx(2.0)
+    assert peak(x, x) == (8.5, 8.5)
+
+
+def test_rows_of_cells_are_read_between_them_and_signals_at_their_zeros():
+    y = (np.arange(6) + 0.5) * 0.1
+    assert on_line(np.outer([1.0, 3.0], y), 0.1, 0.23) == pytest.approx([0.23, 0.69])
+    times = np.linspace(0, 4, 401)
+    assert np.diff(rising_zeros(times, np.sin(2 * np.pi * times / 0.8) + 3.0)) == pytest.approx(0.8, abs=1e-3)
+
+
+# The document
+
+
+def test_the_table_of_the_document_is_what_was_found():
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0] == in_markdown(found["cases"], found)
+    assert found["commit"] and "dirty" not in found["commit"]
+    assert [each["case"] for each in found["cases"]] == list(CASES), "every case has been run for it"
+    for each in found["cases"]:
+        assert each["resolution"] == CASES[each["case"]].resolution and not each["changes"]
+
+
+def test_a_document_keeps_what_else_stands_in_it(tmp_path):
+    outcome = Case("made-up", "t", "s", lambda run: run.at_most("a | b", math.nan, 1.0), 8, 4).run().to_dict()
+    path, where = tmp_path / "a.md", {**machine(), "arch": "cpu"}
+    path.write_text(f"before\n{BEGIN}of before\n{END}after\n", encoding="utf-8")
+    write_markdown(path, [outcome], where)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}") and text.endswith(f"{END}after\n") and "of before" not in text
+    assert "| a \\| b | not finite | at most 1 |  | **not met** |" in text and "0 of 1 rows hold" in text
+    path.write_text("no place\n", encoding="utf-8")
+    with pytest.raises(NoValidation, match="has no lines"):
+        write_markdown(path, [outcome], where)
+    assert path.read_text(encoding="utf-8") == "no place\n"
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory):
+    """A case that holds and one that does not, as sl blurs more than a row allows: both processes, and their folder."""
+    folder = tmp_path_factory.mktemp("validated")
+    options = ["--quick", "--arch", "cpu", "--json", "a.json", "--append", "--markdown", "a.md", "--plot", "plots"]
+    blurred = ["--set", "solver.advection=semi-lagrangian"]
+    return (
+        run(["validate", "poiseuille", *options], folder),
+        run(["validate", "zalesak", *options, *blurred], folder),
+        folder,
+    )
+
+
+def test_status_0_if_all_rows_hold_and_1_if_one_does_not(validated):
+    good, bad, _ = validated
+    assert good.returncode == 0, good.stderr
+    assert "poiseuille" in good.stdout and "DOES NOT HOLD" not in good.stdout
+    assert bad.returncode == 1 and "DOES NOT HOLD" in bad.stdout and "Traceback" not in bad.stderr
+    assert "1 of 1 cases do not hold: zalesak." in bad.stderr
+
+
+def test_the_files_hold_what_both_have_found(validated):
+    *_, folder = validated
+    found = json.loads((folder / "a.json").read_text(encoding="utf-8"))
+    assert found["arch"] == "cpu" and [each["case"] for each in found["cases"]] == ["poiseuille", "zalesak"]
+    assert [each["holds"] for each in found["cases"]] == [True, False]
+    assert found["cases"][1]["changes"] == {"solver.advection": "semi-lagrangian"}
+    assert in_markdown(found["cases"], found) in (folder / "a.md").read_text(encoding="utf-8")
+    assert sorted(os.listdir(folder / "plots")) == ["poiseuille.png", "zalesak.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cavity"], "there is no case 'cavity'; there are taylor-green"),
+        (["couette", "--quick", "--resolution", "8"], "leave one out"),
+        (["couette", "--append"], "--json"),
+        (["couette", "--set", "fluid.viscosity=1"], "only solver.… may be changed"),
+        (["couette", "--set", "solver.cfl=-1"], "solver.cfl"),
+        (["couette", "--set", "solver.cfl"], "key=value"),
+        (["couette", "--json", "."], "a folder"),
+        (["couette", "--json", "bad.json", "--append"], "does not hold what"),
+        (["couette", "--markdown", "."], "the document"),
+        (["couette", "--markdown", "bad.json"], "to write between"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
+    (tmp_path / "bad.json").write_text("[1]")
+    assert words in one_sentence(run(["validate", *arguments], tmp_path))
+    assert os.listdir(tmp_path) == ["bad.json"]
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_run(tmp_path):
+    code = "import sys\nsys.modules['matplotlib'] = None"
+    done = run_code(code, ["validate", "couette", "--plot", "plots"], tmp_path)
+    assert "taichi-fluid[plot]" in one_sentence(done)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_list_has_every_case_and_runs_none(tmp_path):
+    done = run(["validate", "--list"], tmp_path, **environment())
+    assert done.returncode == 0 and [line.split()[0] for line in done.stdout.splitlines()] == list(CASES)
