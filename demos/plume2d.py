@@ -26,7 +26,7 @@ def wind(simulation: tf.Simulation, dt: float) -> None:
 def main(arch: str = "auto", resolution: int = 192, seconds: float = 2.5) -> None:
     arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("plume2d").with_values({"domain.resolution": resolution}))
-    simulation.stages.insert(2, tf.Stage("wind", wind))
+    simulation.stages.insert(3, tf.Stage("wind", wind))
     simulation.advance(seconds)
 
     smoke = simulation.to_numpy("smoke")

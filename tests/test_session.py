@@ -1419,7 +1419,7 @@ def test_health_is_measured(opened, dim):
     while session.stepping:
         session.advance(LITTLE, 0.0)
     health = session.health()
-    assert list(health.stage_ms) == ["advect", "sources", "burn", "forces", "diffuse", "project"]
+    assert list(health.stage_ms) == ["halve", "advect", "sources", "burn", "forces", "diffuse", "project"]
     assert health.step_ms == pytest.approx(sum(health.stage_ms.values()))
     assert all(ms >= 0 for ms in health.stage_ms.values())
     assert 1 <= health.iterations < 50

@@ -89,7 +89,7 @@ def test_a_lid_that_opens_opens(method):
     results = [simulation.step().pressure for _ in range(7)]
     assert all(result.status is Status.CONVERGED for result in results)
     if method != "cg":
-        assert max(result.iterations for result in results) <= 14
+        assert max(result.iterations for result in results) <= 18  # of two projections: 16
     assert simulation.solids.solids[-1].end < simulation.time
 
 

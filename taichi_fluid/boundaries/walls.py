@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..grid import Grid
+from ..grid import Grid, given
 from ..kernels import float_vector, int_vector
 from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
@@ -91,8 +91,8 @@ class Walls:
             plane = self._plane(i, SCALAR)
             for patch in side.patches:
                 for suffix, said, one in (("", patch.values, patch.value), ("_flux", patch.fluxes, patch.flux)):
-                    for name, given in said.items():
-                        for k in range(len(given) if isinstance(given, Sequence) else 1):
+                    for name, values in said.items():
+                        for k in range(len(values) if isinstance(values, Sequence) else 1):
                             if isinstance(profile := one(name, k), Profile):
                                 profile.at(0.0, plane.places, plane.axis, _named(i, name + suffix))
 
@@ -107,6 +107,7 @@ class Walls:
 
     def convect(self, velocity, dt: float) -> None:
         """Let what stands on outflows be what a ``velocity`` brings there in ``dt`` seconds."""
+        self.grid.require(self.grid.dim, velocity=velocity)
         known = all(outflow.velocity is not None for outflow in self._outflows.values())
         for outflow in self._outflows.values():
             outflow.advance(velocity, dt)
@@ -148,6 +149,7 @@ class Walls:
         Returns:
             Whether any of it can.
         """
+        self.grid.require(self.grid.dim, velocity=velocity, **given(open=open))
         if any(outflow.velocity is None for outflow in self._outflows.values()):
             self.convect(velocity, 0.0)
         possible = balance(self._outflows, missing, open)
@@ -432,6 +434,7 @@ class Walls:
 
     def add_fluxes(self, rhs, mask, name: str, k: int, scale: float) -> None:
         """``scale`` times the fluxes that differ from place to place, to the cells beside them where ``mask`` is positive."""
+        self.grid.require(rhs=rhs, mask=mask)
         for i, side in enumerate(self._flat):
             if self._uneven_flux(side, name, k):
                 self._add(rhs, mask, i, SCALAR, lambda patch: patch.flux(name, k), 1, scale, f"{name}_flux")
@@ -479,6 +482,7 @@ class Walls:
 
     def add_held(self, held, mask, component: int, name: str | None) -> None:
         """Add what such sides hold to the diagonals of the cells beside them where ``mask`` is positive."""
+        self.grid.require(held=held, mask=mask)
         for i in self.held_in_part(component, name):
             depth = self.first_unknown(component)[i // 2] if i % 2 == 0 else 1
             number = lambda patch, i=i: self._held(i, patch, component, name)  # noqa: E731

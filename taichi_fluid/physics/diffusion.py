@@ -264,6 +264,10 @@ class Diffusion:
             return 0.5 * dt
         return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)
 
+    def begins_implicitly(self, viscosity: float, dt: float) -> bool:
+        """Whether ``advance_velocity`` diffuses implicitly, by twice the change of a quarter of ``dt``."""
+        return self._is_held(0) and 0.5 * dt * viscosity > self._explicit_limit(0, None)
+
     def _is_held(self, component: int) -> bool:
         return self.solids is not None and component != SCALAR
 

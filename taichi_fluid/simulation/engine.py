@@ -118,6 +118,7 @@ class Engine:
         if self.solids:
             self.solids.update(0.0)
         self.build(None)
+        self.carrier = self.advection
         if projected:
             self.prepare()
         self.fill_velocity()

@@ -35,14 +35,21 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
 
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
     """
-    engine.halved = engine.scene.solver.scheme == REFLECTION
+    engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
     copy_values(velocity.current, before)
-    yield from _explicitly(engine, dt)
-    for each in [each for each in engine.forces if each.halves]:
-        each.add(engine, half)
+    viscosity = engine.scene.fluid.viscosity
+    # An implicit beginning must know what friction is in balance with.
+    early = 0.5 * half if viscosity and engine.diffusion.begins_implicitly(viscosity, dt) else 0.0
+    if early:
+        _push(engine, early)
+        _press(engine, engine.lasting(early))
+    yield from _begin_diffusion(engine, dt)
+    if early:
+        _press(engine, -engine.lasting(early))
+    _push(engine, half - early)
     engine.fill_velocity()
     yield
     yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
@@ -59,10 +66,15 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
     if not engine.halved:
         yield from _advect(engine, dt, velocity)
         return
-    apart = not engine.advection.shares_paths
+    apart = not _advection(engine).shares_paths
     if apart:
         yield from _advect_scalars(engine, dt)
     yield from _advect(engine, 0.5 * dt, velocity, scalars=not apart, reflected=True)
+
+
+def _advection(engine: Engine) -> Advection:
+    """That of the step: one that its first half was made with carries the second too, whatever a new scene asks for."""
+    return engine.carrier if engine.halved else engine.advection
 
 
 def _press(engine: Engine, dt: float) -> None:
@@ -72,7 +84,13 @@ def _press(engine: Engine, dt: float) -> None:
     engine.fill_velocity(keep=True)
 
 
-def _explicitly(engine: Engine, dt: float) -> Iterator[None]:
+def _push(engine: Engine, dt: float) -> None:
+    """Add those forces that act at both ends of a step."""
+    for each in [each for each in engine.forces if each.halves]:
+        each.add(engine, dt)
+
+
+def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
     """The first part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
     if viscosity := fluid.viscosity:
@@ -94,7 +112,7 @@ def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
 def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: bool = False) -> Iterator[None]:
     """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and what lies at centres if ``scalars``."""
     # The same to the end, as between two parts a new scene may bring in another.
-    advection, velocity = engine.advection, engine.state.velocity
+    advection, velocity = _advection(engine), engine.state.velocity
     together = scalars and advection.shares_paths
     if scalars and not together:
         yield from _advect_scalars(engine, dt)
@@ -115,7 +133,7 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: b
 
 def _advect_scalars(engine: Engine, dt: float) -> Iterator[None]:
     """Carry what lies at centres, along paths of its own."""
-    advection, velocity = engine.advection, engine.state.velocity
+    advection, velocity = _advection(engine), engine.state.velocity
     growth = _thin_out(engine, dt)
     advection.trace_paths(velocity.current, dt, departure=velocity.next, growth=growth)
     yield
