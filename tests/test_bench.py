@@ -240,13 +240,14 @@ def test_bytes_per_cell(step_counts):
 
 
 @pytest.mark.parametrize("pressure", ["multigrid-cg", "spectral"])
-def test_a_plume_takes_less_than_100_bytes_per_cell(pressure):
+def test_a_plume_takes_less_than_120_bytes_per_cell(pressure):
     held = measure.array_bytes()
     simulation = plume(64, pressure)
     simulation.prepare()
+    simulation.step()
     assert {"smoke", "temperature"} < {quantity.name for quantity in simulation.state.quantities()}
-    # 98 at 64³, 92 at 128³; the first step adds 16, as the 32³ plume above shows.
-    assert (measure.array_bytes() - held) / 64**3 <= 100
+    # 115.5 at 64³, 109.3 at 128³; of the transforms 106.6 at 64³. The first step makes the last four words of them.
+    assert (measure.array_bytes() - held) / 64**3 <= (118 if pressure == "multigrid-cg" else 109)
 
 
 def test_every_stage_has_its_numbers(step_counts):

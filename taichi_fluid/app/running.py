@@ -208,6 +208,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
     from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes
+    from ..simulation.probing import budget
     from ..viewer.recorder import Recorder, record
     from ..viewer.waiting import Waiting
 
@@ -234,6 +235,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
             with waiting.told_on(Console(stderr=True)):
                 probes = Probes(own_of(flow), write=file)
         numbers = record(flow, recorder, waiting=waiting)
+        if wanted.json:
+            numbers |= budget(own_of(flow))
     except (NotFinite, TooManySteps) as error:
         show_files(recorder.written if recorder else [])
         stop(str(error), status=1)

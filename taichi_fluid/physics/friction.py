@@ -87,7 +87,7 @@ class Surface:
     def crossing_at(self, c, s, J, step, component, axis: ti.template(), side: ti.template()):
         """Where the way from a face ``c`` to that at position ``J``, ``step`` cells on, crosses the surface, m."""
         x = self.solids.middle_of(J, component)
-        x[axis] -= ti.static(float(side)) * (ti.f32(1.0) - self.part_at(c, c + step * s[axis])) * self.solids.dx
+        x[axis] -= ti.cast(side, ti.f32) * (ti.f32(1.0) - self.part_at(c, c + step * s[axis])) * self.solids.dx
         return x
 
     @ti.func
@@ -169,7 +169,7 @@ def _slope_outwards(c, I, s, u, unknowns, surface, row):
                 ):
                     farthest = surface.clearance[place]
                     x = solids.middle_of(I, u.component)
-                    x[axis] += ti.static(float(side)) * solids.dx
+                    x[axis] += ti.cast(side, ti.f32) * solids.dx
                     slope = (u.a[u.offset + place] - solids.velocity_of(row, x, u.component)) / farthest
     return slope
 

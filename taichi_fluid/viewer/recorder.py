@@ -15,7 +15,6 @@ from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
-from ..simulation.probing import budget
 from .waiting import Waiting
 
 SHEET_PICTURES = 6
@@ -174,13 +173,10 @@ def summary(
 
 
 def _left(simulation: Simulation) -> dict[str, Any]:
-    """Divergence, times dx over the largest velocity component, mass of the smoke, and the fuel burnt; energy,
-    enstrophy and the integral of each quantity that is carried.
-    """
+    """Divergence, times dx over the largest velocity component, mass of the smoke, and the fuel burnt."""
     left, smoke = left_in(simulation), simulation.state.carried.get("smoke")
     return {
         "divergence": {"max": left.part, "rms": left.rms * left.scale},
         "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
         "fuel_burnt": simulation.burnt,
-        **budget(simulation),
     }

@@ -249,7 +249,7 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
         after, before = lost[c + s[d]], lost[c - s[d]]
         bend += after - here - (here - before)
         least = fast_min(least, fast_min(abs(after), abs(before)))
-        alike = ti.select(fast_min(after * here, before * here) > 0, alike, 0)
+        alike = ti.select(fast_min(after * here, before * here) > 0, alike, ti.i32(0))
         lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
         upper = fast_max(upper, fast_max(q[c + s[d]], q[c - s[d]]))
     room = ti.select(alike == 1, ti.f32(0.5) * least, ti.f32(0.0))
