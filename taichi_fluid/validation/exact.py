@@ -81,7 +81,7 @@ def taylor_green(run: Run) -> None:
     )
 
 
-LONG_THEN_SHORT = ((0.5, 5), (0.1, 12), (0.03, 25))
+LONG_THEN_SHORT = ((0.5, 8), (0.1, 20), (0.03, 30))
 """Steps in s and how many: rounding and the tolerance of diffusion leave an error that grows with the step."""
 FORCE, VISCOSITY, WALL_SPEED = 2.0, 0.5, 0.8
 """Of flows between parallel walls: m/s², m²/s, m/s."""
