@@ -49,7 +49,7 @@ class Unknowns:
         """Cells along an axis to the neighbour on a side, round a periodic box if need be; 0 where the box ends."""
         step = ti.cast(side, ti.i32)
         if I[axis] == (self.n[axis] if ti.static(side == 1) else self.first[axis]):
-            step = ti.select(self.wrap[axis] == 1, step - side * self.n[axis], 0)
+            step = ti.select(self.wrap[axis] == 1, step - step * self.n[axis], ti.i32(0))
         return step
 
 
