@@ -9,7 +9,8 @@ from test_backends import HERE, run, vulkan, vulkan_problem  # noqa: F401 - a fi
 PARTS = {
     "operators": "ti kernels differences interpolation noise boundary diagnostics loads probes normoyle doctor forces sources pictures",
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls conditions warm_solids",
-    "steps": "collocated combustion simulation reflection conservation live_engine seams render render_views resample presets validation",
+    "steps": "collocated combustion simulation reflection conservation live_engine seams",
+    "pictures of steps": "render render_views resample presets validation",
 }
 """Files that trace the same kernels, which a process does once; the first ones are those that compile little."""
 
