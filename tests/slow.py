@@ -9,6 +9,7 @@ FIRST = ("test_window.py", "test_vulkan.py", "test_backends.py", "test_cli.py", 
 SLOW = (
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection and pressure]",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[steps]",
+    "test_vulkan.py::test_vulkan_passes_the_marked_tests[pictures of steps]",
     "test_backends.py::test_vulkan_and_cpu_agree_after_one_step[3D]",
     "test_backends.py::test_a_guest_may_have_started_taichi_otherwise[3D",
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[2-debug",
