@@ -37,6 +37,7 @@ from .fields import (
     Vector,
     choices,
 )
+from .liquid import Body, Liquid
 from .memory import bytes_needed
 from .presets import preset, preset_names
 from .probes import PROBES, Probe
@@ -49,6 +50,7 @@ __all__ = [
     "SOURCES",
     "AnySolid",
     "ArrayFile",
+    "Body",
     "BoxSolid",
     "BoxSource",
     "Camera",
@@ -61,6 +63,7 @@ __all__ = [
     "Domain",
     "Fluid",
     "Initial",
+    "Liquid",
     "Live",
     "Look",
     "MeshSolid",

@@ -381,10 +381,10 @@ class Solver(Config):
 class Look(Config):
     """What the picture looks like."""
 
-    view: Literal["volume", "slice", "sheets", "arrows", "tracers"] = Field(
+    view: Literal["volume", "slice", "sheets", "arrows", "tracers", "surface"] = Field(
         "volume",
         description="lit smoke, a colour-mapped plane, smoke as a stack of sheets, arrows of the velocity on a plane, "
-        "or points that drift with the flow",
+        "points that drift with the flow, or the surface of a liquid, for which it is the default",
     )
     extinction: float = number(40.0, "1/m", "opacity of one unit of smoke", slider=(0, 100), ge=0, le=1e5)
     incandescence: float = number(

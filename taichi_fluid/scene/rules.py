@@ -28,6 +28,7 @@ from .fields import (
     Solver,
     flux_field,
 )
+from .liquid import GAS_VIEWS, LIQUID_VIEWS, Liquid, require_liquid, with_defaults
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, read_file, read_toml, sentence, set_value
@@ -45,6 +46,7 @@ class Scene(Config):
     domain: Domain = Domain()
     fluid: Fluid = Fluid()
     combustion: Combustion = Combustion()
+    liquid: Liquid | None = Field(None, description="a liquid with a surface, in place of a gas")
     # Made anew each time: with the fields that rows have added since.
     initial: Initial = Field(default_factory=lambda: Initial())
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
@@ -70,6 +72,8 @@ class Scene(Config):
     @property
     def carried(self) -> dict[str, int]:
         """Names of the quantities that the flow carries, with their components."""
+        if self.liquid is not None:
+            return {}
         entering = {name for _, side in self._sides() for name in (*side.values, *side.fluxes)}
         entering |= {name for solid in self.solids for name in (*solid.values, *solid.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
@@ -80,6 +84,11 @@ class Scene(Config):
         if not (self.sources or entering):
             entering = {"smoke"}
         return {name: row.components for name, row in CARRIED.items() if name in entering}
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """What ``look.view`` may be."""
+        return GAS_VIEWS if self.liquid is None else LIQUID_VIEWS
 
     @property
     def expands(self) -> bool:
@@ -114,8 +123,14 @@ class Scene(Config):
         carried = self.carried
         return (*(name for name in CARRIED if name in carried), *MEASURED)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: Any) -> Any:
+        return with_defaults(values)
+
     @model_validator(mode="after")
     def _check(self):
+        require_liquid(self)
         self._check_look()
         self._check_solids()
         self._check_expansion()

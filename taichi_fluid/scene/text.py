@@ -4,13 +4,14 @@ import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from ..boundaries.sides import Boundary
 from .bodies import SOLIDS, SOURCES, Picture
 from .fields import PartOfSide, SideOfBox
+from .liquid import BODIES
 from .probes import Probe
 
 if sys.version_info >= (3, 11):
@@ -85,14 +86,27 @@ def _keys(model: type[BaseModel], parents: Sequence[int | str], values: Mapping[
             return []
         shape = values[str(parents[0])][int(parents[1])].get("shape")
         return list(models.get(shape, models["sphere"]).model_fields)
+    if parents[0] == "liquid" and len(parents) > 1:
+        return _keys_of_body(parents, values)
     rows = {"pictures": Picture, "probes": Probe}.get(str(parents[0]))
     if rows is not None:
         return list(rows.model_fields) if len(parents) == 2 else []
     if parents[:2] == ["domain", "boundaries"]:
         models = {4: SideOfBox, 6: PartOfSide}
         return list(models[len(parents)].model_fields) if len(parents) in models else []
-    table = model.model_fields[str(parents[0])].annotation if len(parents) == 1 else None
-    return list(getattr(table, "model_fields", {}))
+    if len(parents) != 1:
+        return []
+    table = model.model_fields[str(parents[0])].annotation
+    tables = [table, *get_args(table)]
+    return next((list(each.model_fields) for each in tables if hasattr(each, "model_fields")), [])
+
+
+def _keys_of_body(parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
+    """Keys of one of the bodies of a liquid."""
+    if len(parents) != 3 or parents[1] != "bodies":
+        return []
+    shape = values["liquid"]["bodies"][int(parents[2])].get("shape")
+    return list(BODIES.get(shape, BODIES["box"]).model_fields)
 
 
 def _unknown(
@@ -138,7 +152,8 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
     if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
         return f"{where} is missing: it has no default."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        *shapes, last = map(repr, SOLIDS if path[0] == "solids" else SOURCES)
+        shapes_of = {"solids": SOLIDS, "sources": SOURCES, "liquid": BODIES}
+        *shapes, last = map(repr, shapes_of[str(path[0])])
         given = f"is {value.get('shape')!r}" if kind == "union_tag_invalid" else "is missing"
         return f"{where}.shape {given}: it should be {', '.join(shapes)} or {last}."
     if kind == "value_error":

@@ -1,0 +1,150 @@
+"""A liquid in a scene: what lies in the box at time 0, how it is moved and shown; and what it cannot be together with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+from pydantic import Field
+
+from .fields import Colour, Config, Edges, Vector, number
+
+if TYPE_CHECKING:
+    from .rules import Scene
+
+GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
+LIQUID_VIEWS = ("surface", "slice", "arrows")
+"""What ``look.view`` may be where the scene holds a gas, or a liquid."""
+
+DEFAULTS = {"look": {"view": "surface", "quantity": "speed"}, "fluid": {"rho": 1000.0}, "domain": {}}
+"""What tables of a scene with a liquid hold where they do not say otherwise."""
+
+
+class _Body(Config):
+    velocity: Vector | None = number(None, "m/s", "velocity that it begins with", slider=(-3, 3), of_box=True)
+
+
+class BoxOfLiquid(_Body):
+    """A box parallel to the axes."""
+
+    shape: Literal["box"] = "box"
+    center: Vector = number(..., "m", "middle of the box")
+    size: Edges = number(..., "m", "edge lengths of the box")
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, tuple(0.5 * edge for edge in self.size), 0.0
+
+
+class SphereOfLiquid(_Body):
+    """A ball; in 2D a disk."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Vector = number(..., "m", "middle of the ball")
+    radius: float = number(..., "m", "radius of the ball", ge=1e-4, le=1e6)
+
+    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
+        return self.center, self.center, self.radius
+
+
+BODIES = {"box": BoxOfLiquid, "sphere": SphereOfLiquid}
+Body = Annotated[Union[BoxOfLiquid, SphereOfLiquid], Field(discriminator="shape")]  # noqa: UP007
+
+
+class Liquid(Config):
+    """A liquid with a surface, carried by particles; the rest of the box is air, whose pressure is 0."""
+
+    bodies: Annotated[tuple[Body, ...], Field(strict=False)] = Field((), description="what lies in the box at time 0")
+    transfer: Literal["apic", "flip"] = Field(
+        "apic",
+        description="what particles keep of the velocity around them: all that is linear in it, which is calm, or "
+        "whatever they have and the grid has not, which is lively",
+    )
+    flip: float = number(
+        0.97, "1", "part of that which FLIP keeps; the rest is taken from the grid", slider=(0.8, 1), ge=0, le=1
+    )
+    absorption: Annotated[
+        tuple[
+            Annotated[float, Field(ge=0, le=1e4)],
+            Annotated[float, Field(ge=0, le=1e4)],
+            Annotated[float, Field(ge=0, le=1e4)],
+        ],
+        Field(strict=False),
+    ] = number((2.4, 0.5, 0.3), "1/m", "absorption of red, green and blue light", slider=(0, 10))
+    colour: Colour = Field((0.16, 0.42, 0.62), description="colour of its scattered light, and of its cut in 2D")
+
+
+def with_defaults(values: Any) -> Any:
+    """Values of a scene, where it holds a liquid with what its tables then hold by themselves."""
+    if not isinstance(values, Mapping) or values.get("liquid") is None:
+        return values
+    filled = dict(values)
+    for table, defaults in DEFAULTS.items():
+        own = filled.get(table, {})
+        if isinstance(own, Mapping):
+            filled[table] = {**defaults, **own}
+    return filled
+
+
+def require_liquid(scene: "Scene") -> None:
+    """Raise ValueError for what a scene with a liquid cannot have, or one without."""
+    if scene.liquid is None:
+        if scene.look.view not in GAS_VIEWS:
+            raise ValueError(f"look.view is {scene.look.view!r}, which shows a liquid; the scene has no [liquid]")
+        return
+    for where, value, reason in _of_gas(scene):
+        raise ValueError(f"{where} is {value!r}; a scene with a [liquid] {reason}")
+    for where, count in _counts(scene.liquid):
+        if count != scene.dim:
+            raise ValueError(f"{where} has {count} coordinates; the box has {scene.dim} axes")
+    for i, source in enumerate(scene.sources):
+        if source.velocity is None:
+            raise ValueError(f"sources[{i}] has no velocity; in a scene with a [liquid] it pours with one")
+
+
+def _of_gas(scene: "Scene") -> Iterator[tuple[str, Any, str]]:
+    """What only a gas has: where it stands, what it is, and the end of a sentence."""
+    fluid, solver, no_gas = scene.fluid, scene.solver, "holds no gas, so it is left out"
+    if scene.look.view not in LIQUID_VIEWS:
+        yield "look.view", scene.look.view, f"is shown by {', '.join(LIQUID_VIEWS)}"
+    if scene.domain.grid != "staggered":
+        yield "domain.grid", scene.domain.grid, "needs the 'staggered' grid"
+    if scene.look.compare:
+        yield "look.compare", True, "is not compared with the collocated grid, which has no liquid"
+    for name in ("viscosity", "confinement", "velocity_fade"):
+        if getattr(fluid, name):
+            yield f"fluid.{name}", getattr(fluid, name), "has none: it is not solved for there"
+    if scene.combustion.burn_rate:
+        yield "combustion.burn_rate", scene.combustion.burn_rate, "burns nothing"
+    for i, source in enumerate(scene.sources):
+        for name in source.rates:
+            yield f"sources[{i}].{name}", getattr(source, name), no_gas
+        if source.blast:
+            yield f"sources[{i}].blast", source.blast, no_gas
+    for name in scene.initial.given:
+        yield f"initial.{name}", "given", "begins with its bodies and their velocities"
+    for i, solid in enumerate(scene.solids):
+        for name in (*solid.values, *solid.fluxes):
+            yield f"solids[{i}].{name}", "given", no_gas
+    if scene.pictures:
+        yield "pictures", len(scene.pictures), no_gas
+    if solver.sweeps is not None:
+        yield "solver.sweeps", solver.sweeps, "is solved to a tolerance"
+    if solver.trace == "euler":
+        yield "solver.trace", solver.trace, "follows paths by 'rk2' or 'rk3'"
+    for axis, pair in enumerate(scene.domain.sides):
+        for end, side in enumerate(pair):
+            where = f"domain.boundaries.{axis}.{end}"
+            if side.parts or not (side.kind.is_closed or side.kind.is_open):
+                kind = "in parts" if side.parts else side.kind.name
+                yield where, kind, "has sides that are closed or open as a whole"
+            for name in (*side.values, *side.fluxes):
+                yield f"{where}.{name}", "given", no_gas
+
+
+def _counts(liquid: Liquid) -> Iterator[tuple[str, int]]:
+    for i, body in enumerate(liquid.bodies):
+        a, b, _ = body.geometry()
+        yield f"liquid.bodies[{i}] (its place)", len(a)
+        yield f"liquid.bodies[{i}] (its extent)", len(b)
+        if body.velocity is not None:
+            yield f"liquid.bodies[{i}].velocity", len(body.velocity)
