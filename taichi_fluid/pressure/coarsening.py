@@ -16,6 +16,26 @@ class _Fine:
     s: object
 
 
+@argument
+class _Coarse:
+    """What the coarser grid solves for, 0 where that is air or solid and -1 where a wall is; its faces, cells and seams.
+
+    With a ``surface`` the pressure is held in the air.
+    """
+
+    unknown: object
+    open: object
+    n: object
+    wrap: object
+    surface: object
+
+    @ti.func
+    def closes(self, c):
+        """Whether nothing goes through the faces of a cell."""
+        mark = self.unknown[c]
+        return mark < 0 if ti.static(self.surface) else mark <= 0
+
+
 @ti.func
 def _coarsen_at(c, I, s, fine, coarse: Array, n):
     """Whether any child is solved for; where an odd axis was rounded down, the last cell has three along it."""
@@ -46,7 +66,7 @@ def _child_beside(I, axis: ti.template(), part: ti.template()):
 
 @ti.func
 def _drop_split_at(c, I, s, fine, coarse: Array):
-    """Do not solve for a coarse cell that a wall runs through: it would have one value for both sides of the wall.
+    """Mark, by -1, a coarse cell that a wall runs through: it would have one value for both sides of the wall.
 
     Along each axis its children stand face to face; where most pairs cannot see each other, there is a wall.
     """
@@ -68,16 +88,17 @@ def _drop_split_at(c, I, s, fine, coarse: Array):
                     else:
                         walled += 1
         if walled > clear:
-            coarse[c] = ti.f32(0.0)
+            coarse[c] = ti.f32(-1.0)
 
 
 @ti.func
-def _coarsen_open_at(c, I, s, fine, coarse: Array, unknown: Array, n, wrap):
+def _coarsen_open_at(c, I, s, fine, coarse):
     """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts.
 
-    Faces of cells that are not solved for are closed, but for those on the sides of the box.
+    Faces of cells that are not solved for are closed, but for those on the sides of the box, and with a ``surface`` for
+    those of air, where the pressure is held: as far away as a centre, which costs an iteration or two.
     """
-    fine_cells, cells = cells_of(fine.s, fine.n), cells_of(s, n)
+    n, fine_cells, cells = coarse.n, cells_of(fine.s, fine.n), cells_of(s, coarse.n)
     for axis in ti.static(range(s.n)):
         total, count = ti.f32(0.0), ti.f32(0.0)
         for part in ti.static(range(2 ** (s.n - 1))):
@@ -85,13 +106,18 @@ def _coarsen_open_at(c, I, s, fine, coarse: Array, unknown: Array, n, wrap):
             if I[axis] == n[axis] + 1:
                 J[axis] = fine.n[axis] + 1
             if is_face_of_box(J, fine.n, axis):
-                total += fine.open[flat(J, fine.s) + axis * fine_cells]
+                part_open = fine.open[flat(J, fine.s) + axis * fine_cells]
+                if ti.static(coarse.surface):
+                    # What is held nearer than the next centre counts for more; on sides that is what it is to do.
+                    if J[axis] > 1 and J[axis] <= fine.n[axis]:
+                        part_open = ti.min(part_open, ti.f32(1.0))
+                total += part_open
                 count += ti.f32(1.0)
-        above = I[axis] > n[axis] and wrap[axis] == 0
-        below = I[axis] == 1 and wrap[axis] == 0
-        if (unknown[c] == 0 and not above) or (unknown[c - s[axis]] == 0 and not below):
+        above = I[axis] > n[axis] and coarse.wrap[axis] == 0
+        below = I[axis] == 1 and coarse.wrap[axis] == 0
+        if (coarse.closes(c) and not above) or (coarse.closes(c - s[axis]) and not below):
             total = ti.f32(0.0)
-        coarse[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
+        coarse.open[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
 
 
 @ti.func
@@ -103,7 +129,7 @@ def _scale_side_at(c, I, s, open: Array, n, factors, axis: ti.template()):
 
 
 @kernel_family
-def coarsening_kernels(loops):
+def coarsening_kernels(loops, surface):
     IntVector, Box, each_cell = loops.IntVector, float_vector(2 * loops.dim), loops.each_cell
 
     @ti.kernel
@@ -117,7 +143,9 @@ def coarsening_kernels(loops):
     @ti.kernel
     def coarsen_open(fine: Array, coarse: Array, unknown: Array, n: IntVector, fine_n: IntVector, wrap: IntVector):
         finer = _Fine(fine, fine, fine_n, strides_of(fine_n))
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, coarse, unknown, n, wrap))
+        loops.each_cell_in(
+            n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, _Coarse(unknown, coarse, n, wrap, surface))
+        )
 
     @ti.kernel
     def scale_sides(open: Array, n: IntVector, factors: Box):
@@ -131,7 +159,8 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
 
     ``factors`` multiply what is open of the faces on each side of the box, flat as in ``BoundaryCoefficients.box``.
     """
-    kernels = coarsening_kernels(coarse.grid.loops)
+    coarse.surface = fine.surface
+    kernels = coarsening_kernels(coarse.grid.loops, fine.surface)
     kernels.coarsen_unknowns(fine.unknown, coarse.unknown, coarse.n, fine.n)
     if coarse.coupling.cut:
         kernels.drop_split(fine.unknown, fine.open, coarse.unknown, coarse.n, fine.n)

@@ -239,6 +239,13 @@ class ConnectedRegions:
         """Nobody has looked for regions."""
         self.count, self.singular, self.several, self.held = 0, False, False, False
 
+    def any_held(self, scratch) -> bool:
+        """Whether anything is held at all, in whatever region; ``scratch`` is an array over the grid to work in."""
+        system = self._system
+        kernels = system.kernels(label_kernels)
+        kernels.find_held(system.inv_diag, system.open, scratch, system.n, self._partials, self._out)
+        return bool(self._out[1] > 0)
+
     def find(self, scratch, unknowns: int) -> None:
         """Look for regions of so many unknowns; ``scratch`` is an array over the grid to work in."""
         system, grid, self.unknowns = self._system, self._system.grid, unknowns

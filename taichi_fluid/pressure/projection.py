@@ -159,6 +159,7 @@ class Projection:
         method: Of the pressure solver, one of ``solver.METHODS``, ``"spectral"`` or ``"auto"``; see
             ``spectral.pressure_solver``.
         solids: What stands in the fluid; tell ``update`` when they have moved.
+        cut: Whether faces are open in part for another reason.
 
     Attributes:
         solver: Solves the pressure; ``solver.method`` says how.
@@ -166,11 +167,12 @@ class Projection:
     """
 
     def __init__(
-        self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "multigrid-cg", solids: Solids | None = None
-    ):
+        self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "multigrid-cg", solids: Solids | None = None,
+        cut: bool = False,
+    ):  # fmt: skip
         self.grid, self.walls, self.solids = grid, walls, solids
         sides = walls.pressure_sides()
-        cut = solids is not None or walls.open_in_part
+        cut = cut or solids is not None or walls.open_in_part
         self.solver, self.hindrance = pressure_solver(grid, method, sides, cut, scratch)
         self._open = grid.array(grid.dim) if walls.open_in_part else None
         if walls.balances:

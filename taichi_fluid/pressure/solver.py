@@ -162,6 +162,29 @@ class EllipticSolver:
         self._finish_setup(sides, definite=True, look=True)
         self._problem = None
 
+    def setup_surface(self, open, phi, sides: BoundaryCoefficients) -> None:
+        """Solve for a liquid below a surface at which the pressure is 0, as near as that is; see ``System.set_surface``.
+
+        Args:
+            open: As of ``setup_open``.
+            phi: Signed distance to the surface at centres, negative in the liquid, ghosts filled.
+            sides: As of ``setup_open``; no axis is periodic.
+
+        Raises:
+            ValueError: for sides of another number of axes, and arrays that are not of the grid.
+        """
+        self.grid.require(self.grid.dim, open=open)
+        self.grid.require(phi=phi)
+        first = (1,) * self.grid.dim
+        sides.require(first, self.grid.dim)
+        self.system.set_sides(sides, cut=True)
+        self.system.set_surface(open, phi)
+        self.system.set_diagonal(sides, first, 0.0)
+        # What touches air is held. Of a liquid that is closed in beside one that is not nobody asks.
+        held = any(sides.box) or self._regions.any_held(self._residual.r)
+        self._finish_setup(sides, definite=held, look=False)
+        self._problem = None
+
     def _finish_setup(self, sides: BoundaryCoefficients, definite: bool, look: bool) -> None:
         """Make corrections for what is solved for now, and find the null space; ``look`` for connected regions."""
         preconditioner, regions, constant = self._preconditioner, self._regions, self._constant

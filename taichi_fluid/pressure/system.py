@@ -31,6 +31,10 @@ from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
 
+NEAREST = 1e-3
+"""How near to a centre a surface is taken to be at the least, in cells."""
+
+
 class Coupling(NamedTuple):
     """What the kernels of the operator depend on beside their loop shape."""
 
@@ -245,6 +249,44 @@ def _close_at(c, I, s, open: Array, n, kept, axis: ti.template()):
         open[first + n[axis] * s[axis]] = ti.f32(0.0)
 
 
+@ti.func
+def _keep_marked_at(c, I, s, inv_diag: Array, unknown: Array):
+    if unknown[c] <= 0:
+        inv_diag[c] = ti.f32(0.0)
+
+
+@ti.func
+def part_to_surface(a, b):
+    """Of the way between the centres of two cells at these distances from a surface, the part that lies in the liquid.
+
+    0 between two cells of air, 1 between two of liquid, else at least ``NEAREST`` (Gibou et al. 2002).
+    """
+    wet, dry = ti.min(a, b), ti.max(a, b)
+    part = ti.f32(1.0)
+    if wet >= 0:
+        part = ti.f32(0.0)
+    elif dry >= 0:
+        part = ti.max(wet / (wet - dry), ti.f32(NEAREST))
+    return part
+
+
+@ti.func
+def _is_wet_at(c, I, s, phi: Array, open: Array, unknown: Array, n):
+    cells, passage = cells_of(s, n), ti.f32(0.0)
+    for a in ti.static(range(s.n)):
+        passage += open[c + a * cells] + open[c + a * cells + s[a]]
+    unknown[c] = ti.select(phi[c] < 0 and passage > 0, ti.f32(1.0), ti.f32(0.0))
+
+
+@ti.func
+def _divide_by_part_at(c, I, s, phi: Array, open: Array, n):
+    """Between liquid and air the pressure is held where the surface is, so near as that is; see ``part_to_surface``."""
+    for a in ti.static(range(s.n)):
+        part = part_to_surface(phi[c], phi[c - s[a]])
+        if part > 0:
+            open[c + a * cells_of(s, n)] = open[c + a * cells_of(s, n)] / part
+
+
 @kernel_family
 def setup_kernels(loops, held_by_cell):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
@@ -274,6 +316,18 @@ def setup_kernels(loops, held_by_cell):
         each_cell(n, _write_cut_inv_diag, (open, inv_diag, n))
 
     @ti.kernel
+    def keep_marked(inv_diag: Array, unknown: Array, n: Index):
+        each_cell(n, _keep_marked_at, (inv_diag, unknown))
+
+    @ti.kernel
+    def mark_wet(phi: Array, open: Array, unknown: Array, n: Index):
+        each_cell(n, _is_wet_at, (phi, open, unknown, n))
+
+    @ti.kernel
+    def divide_by_part(phi: Array, open: Array, n: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _divide_by_part_at, (phi, open, n))
+
+    @ti.kernel
     def mark_faces(open: Array, inv_diag: Array, n: Index):
         each_cell(n, _mark_faces_at, (open, inv_diag, n))
 
@@ -282,7 +336,8 @@ def setup_kernels(loops, held_by_cell):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
         loops.each_side(n, wrap_or_clear, (a, n, wrap))
 
-    return mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts
+    made = (mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts)
+    return *made, keep_marked, mark_wet, divide_by_part
 
 
 def renewed(vector, values: list[int]):
@@ -297,6 +352,7 @@ class LinearSystem:
         inv_diag: Reciprocal diagonal; 0 where nothing is solved for. With coefficients its last bit is ``needs_faces``.
         open: How far each lower face is open, 0 to 1; nothing that is read before ``set_sides`` asks for it.
         coupling: Which kernels serve this operator.
+        surface: Whether the unknowns end at a surface at which the value is 0, nearer than the next centre.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
     """
 
@@ -306,7 +362,7 @@ class LinearSystem:
         self.inv_diag = grid.array()
         self.unknown = grid.array()
         self.open = self._nothing = ti.ndarray(ti.f32, 1)
-        self.coupling = Coupling()
+        self.coupling, self.surface = Coupling(), False
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops, False)
 
@@ -340,6 +396,19 @@ class LinearSystem:
         self.open.copy_from(open)
         self.close_sides()
 
+    def set_surface(self, open, phi) -> None:
+        """Solve where ``phi`` is negative and a face open, with 0 held where it is 0: a liquid below its surface.
+
+        Args:
+            open: As ``set_open`` has it.
+            phi: Signed distance to the surface at centres, ghosts filled.
+        """
+        self.surface = True
+        self.set_open(open)
+        self._kernels.mark_wet(phi, self.open, self.unknown, self.n)
+        self.set_ghosts(self.unknown, self.wrap)
+        self._kernels.divide_by_part(phi, self.open, self.n)
+
     def close_sides(self) -> None:
         """Close the faces on sides that neither hold a value nor wrap; a periodic axis has the same at both ends."""
         self._kernels.close_sides(self.open, self.n, self._kept)
@@ -354,6 +423,8 @@ class LinearSystem:
         """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
+            if self.surface:
+                self._kernels.keep_marked(self.inv_diag, self.unknown, self.n)
             self.set_ghosts(self.inv_diag, self.wrap)
             self._kernels.mark_faces(self.open, self.inv_diag, self.n)
         else:

@@ -6,7 +6,7 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 """
 
 from .._ti import argument, loaded, ti
-from ..kernels import LONG_STRIPS, Array, along_strip, cell_of_strip, cells_of, flat, kernel_family, strides_of
+from ..kernels import LONG_STRIPS, Array, along_strip, cell_of_strip, cells_of, fast_min, flat, kernel_family, strides_of
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
 from .system import System, product_at, where_solved, write_strip_of_system
@@ -35,7 +35,8 @@ def _visibility_at(I, J, transfer, fine_s):
             w *= ti.f32(0.75)
         else:
             face = fine + a * cells + (1 - (J[a] & 1)) * fine_s[a]
-            w *= ti.f32(0.25) * transfer.open[face]
+            # What is held at a surface nearer than the next centre counts for more, and hides nothing.
+            w *= ti.f32(0.25) * fast_min(transfer.open[face], ti.f32(1.0))
     return w
 
 

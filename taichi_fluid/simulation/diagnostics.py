@@ -8,6 +8,7 @@ from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
 from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from ..operators.differences import vorticity_at
+from ..operators.shapes import covered_part
 from ..operators.vectors import length
 
 NOT_FINITE = 3e38
@@ -84,6 +85,22 @@ def _subtract_at(c, I, s, a: Array, b: Array):
 
 
 @ti.func
+def _clear_air_at(c, I, s, a: Array, level: Array):
+    if level[c] >= 0:
+        a[c] = ti.f32(0.0)
+
+
+@ti.func
+def _wet_square_at(c, I, s, u: Array, level: Array, n):
+    """Sum of the squares of the components of a cell, each as far as what lies around its face is liquid."""
+    total = ti.f32(0.0)
+    for axis in range(s.n):
+        value = u[c + axis * cells_of(s, n)]
+        total += covered_part(level[c], level[c - s[axis]]) * value * value
+    return total
+
+
+@ti.func
 def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
     w = vorticity_at(u, c, n, on.derivative)
     out[c] = scale * (length(w) if ti.static(n.n == 3) else w[2])
@@ -98,6 +115,21 @@ def magnitude_kernels(loops, components):
         reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
 
     return {"largest_magnitude": largest_magnitude}
+
+
+@kernel_family
+def liquid_kernels(loops):
+    IntVector, each_cell = loops.IntVector, loops.each_cell
+
+    @ti.kernel
+    def clear_air(a: Array, level: Array, n: IntVector):
+        each_cell(n, _clear_air_at, (a, level))
+
+    @ti.kernel
+    def wet_squares(velocity: Array, level: Array, n: IntVector, partials: Array, out: Array):
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _wet_square_at, (velocity, level, n))
+
+    return {"clear_air": clear_air, "wet_squares": wet_squares}
 
 
 @kernel_family
@@ -173,10 +205,12 @@ class Diagnostics:
     Args:
         grid: The grid.
         solids: What stands in it: a cell that it cuts has the divergence of its fluid and its solid part together.
+        level: Signed distance to the surface of a liquid, negative in it, at cell centres: what is measured of the
+            velocity is then that of the liquid, and 0 in the air.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None = None):
-        self.grid, self.solids = grid, solids
+    def __init__(self, grid: Grid, solids: Solids | None = None, level=None):
+        self.grid, self.solids, self.level = grid, solids, level
         self._array = None
         self._partials = ti.ndarray(ti.f32, PARTIALS)
         self._out = ti.ndarray(ti.f32, 2)
@@ -200,7 +234,11 @@ class Diagnostics:
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
         """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
         self.grid.require(self.grid.dim, velocity=velocity)
-        self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
+        if self.level is None:
+            self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
+        else:
+            kernels = liquid_kernels(self.grid.loops)
+            kernels.wet_squares(velocity, self.level, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
     def enstrophy(self, velocity) -> float:
@@ -222,7 +260,7 @@ class Diagnostics:
         """
         self.grid.require(**given(expansion=expansion))
         self.grid.require(self.grid.dim, velocity=velocity)
-        if self.solids is not None or expansion is not None:
+        if self.solids is not None or expansion is not None or self.level is not None:
             return self._stored_divergence(velocity, expansion)
         self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
         largest_outflow, squares = self._out.to_numpy()
@@ -234,9 +272,15 @@ class Diagnostics:
         self.compute_divergence(velocity, divergence)
         if expansion is not None:
             self._kernels.subtract(divergence, expansion, self.grid.n)
+            self._clear_air(divergence)
         largest = self.largest_magnitude(divergence)
         self._kernels.squares(divergence, 1, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
+
+    def _clear_air(self, array) -> None:
+        """Set a scalar to 0 in the air, where there is a liquid."""
+        if self.level is not None:
+            liquid_kernels(self.grid.loops).clear_air(array, self.level, self.grid.n)
 
     def _stored(self):
         """An array to measure in, made at its first use."""
@@ -252,6 +296,7 @@ class Diagnostics:
         """|u| at the cell centres, m/s."""
         self._require(velocity, out)
         self._kernels.compute_speed(velocity, out, self.grid.n, 1.0)
+        self._clear_air(out)
 
     def compute_divergence(self, velocity, out) -> None:
         """Divergence of each cell, 1/s; 0 inside solids."""
@@ -259,10 +304,12 @@ class Diagnostics:
         if self.solids is not None:
             kernels = cut_kernels(self.grid.loops)
             kernels.compute_divergence(velocity, out, self.solids.fluid, *self.solids.arguments())
-            return
-        self._kernels.compute_divergence(velocity, out, self.grid.n, 1.0 / self.grid.dx)
+        else:
+            self._kernels.compute_divergence(velocity, out, self.grid.n, 1.0 / self.grid.dx)
+        self._clear_air(out)
 
     def compute_vorticity(self, velocity, out) -> None:
         """Vorticity at the cell centres, 1/s: its magnitude in 3D, with its sign in 2D."""
         self._require(velocity, out)
         self._kernels.compute_vorticity(velocity, out, self.grid.n, 1.0 / self.grid.dx)
+        self._clear_air(out)

@@ -14,6 +14,7 @@ from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
 from ..grid import Grid
 from ..kernels import copy_values
+from ..liquid.liquid import Liquid
 from ..physics.advection import Advection, Scheme, Trace
 from ..physics.combustion import Flame
 from ..physics.diffusion import Diffusion
@@ -22,6 +23,7 @@ from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
 from .diagnostics import Diagnostics
+from .liquids import begin_liquid
 from .loads import Earlier, SolidsInFlow
 from .state import State
 
@@ -83,7 +85,11 @@ class Engine:
         self.solids = None
         if solids:
             self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
-        self.diagnostics = Diagnostics(self.grid, self.solids)
+        self.liquid: Liquid | None = None
+        if scene.liquid is not None:
+            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids)
+        level = None if self.liquid is None else self.liquid.phi
+        self.diagnostics = Diagnostics(self.grid, self.solids, level)
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
         self._before = self._earlier_pressure = None
@@ -121,6 +127,8 @@ class Engine:
         self.carrier = self.advection
         if projected:
             self.prepare()
+        if self.liquid is not None and self.scene.liquid is not None:
+            begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
         self.fill_velocity()
 
     def build(self, before: Scene | None) -> None:
@@ -141,7 +149,10 @@ class Engine:
 
     def prepare(self) -> None:
         """Build what would else be built by the first step, so that what there is no room for is known now."""
-        self.projection  # noqa: B018 - built where it is asked for
+        if self.liquid is None:
+            self.projection  # noqa: B018 - built where it is asked for
+        else:
+            self.liquid.prepare(_method(self.scene.solver))
 
     @functools.cached_property
     def projection(self) -> Projection:

@@ -20,6 +20,7 @@ from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
+from .liquids import waves
 from .steps import FORCES, follow_scheme, stages_of
 
 
@@ -122,6 +123,8 @@ class Simulation(Engine, Flow):
         """What solves the pressure, and why it is not what the scene asks for."""
         if self._scene.solver.sweeps is not None:
             return PressureSolver("sweeps", "sweeps", "")
+        if self.liquid is not None:
+            return self.liquid.pressure_solver
         asked, sides = self._scene.solver.pressure, self.walls.pressure_sides()
         return PressureSolver(
             asked, *chosen(self.grid, asked, sides, cut=self.solids is not None or self.walls.open_in_part)
@@ -240,7 +243,7 @@ class Simulation(Engine, Flow):
         for source in self._scene.sources:
             if source.velocity is not None and source.active(self.time):
                 speed = max(speed, *map(abs, source.velocity))
-        speed = max(speed, self.walls.fastest)
+        speed = max(speed, self.walls.fastest, waves(self._scene))
         if self.solids:
             # What a solid uncovers is filled one cell deep.
             speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
@@ -289,12 +292,15 @@ class Simulation(Engine, Flow):
     def to_numpy(self, name: str) -> np.ndarray:
         """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` where it lies, ``(dim, *shape)``.
 
-        With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere.
+        With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere. Of a liquid ``"level set"`` is the distance
+        to its surface, m, negative in it.
         """
         if name == "pressure":
             return self.grid.to_numpy(self.state.pressure)
         if name == "fluid" and self.solids:
             return self.grid.to_numpy(self.solids.fluid)
+        if name == "level set" and self.liquid is not None:
+            return self.grid.to_numpy(self.liquid.phi)
         for quantity in self.state.quantities():
             if quantity.name == name:
                 return self.grid.to_numpy(quantity.current)

@@ -12,6 +12,7 @@ from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
 from .engine import Engine, Force, Stage
+from .liquids import carry_liquid, pour, project_liquid
 
 
 def move(engine: Engine, dt: float) -> None:
@@ -244,8 +245,20 @@ def accelerate(engine: Engine, dt: float) -> None:
         forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.fluid.body_force, dt)
 
 
+def fall(engine: Engine, dt: float) -> None:
+    """Gravity, which a liquid feels; of a gas buoyancy is what is left of it."""
+    if engine.liquid is not None:
+        forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.gravity, dt)
+
+
 FORCES = Table(
-    "force", (Force("confinement", confine, halves=False), Force("buoyancy", buoy), Force("body force", accelerate))
+    "force",
+    (
+        Force("confinement", confine, halves=False),
+        Force("buoyancy", buoy),
+        Force("body force", accelerate),
+        Force("gravity", fall),
+    ),
 )
 """The forces that a simulation begins with, in their order."""
 
@@ -376,9 +389,17 @@ COLLOCATED = (
 )
 
 
+LIQUID = (
+    Stage("sources", pour),
+    Stage("carry", carry_liquid),
+    Stage("forces", force),
+    Stage("project", project_liquid),
+)
+
+
 def stages_of(engine: Engine) -> list[Stage]:
-    """The step of a flow: that of its grid, and before it the motion of solids where there are any."""
-    step = COLLOCATED if engine.grid.collocated else STAGGERED
+    """The step of a flow: that of its grid or of a liquid, and before it the motion of solids where there are any."""
+    step = LIQUID if engine.liquid is not None else COLLOCATED if engine.grid.collocated else STAGGERED
     stages = [Stage("solids", move), *step] if engine.solids else [*step]
     follow_scheme(engine, stages)
     return stages

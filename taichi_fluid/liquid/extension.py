@@ -1,0 +1,139 @@
+"""Velocities continued from where they are known into the air and into solids, layer by layer."""
+
+from .._ti import ti
+from ..boundaries.solids import CutCells, Solids
+from ..grid import Grid
+from ..kernels import Array, cells_of, kernel_family
+from ..operators.interpolation import step_to_corner
+from ..pressure.system import part_to_surface
+
+
+@ti.func
+def _is_on_grid(I, n, axis):
+    """Whether a face lies in the box or on a side of it."""
+    inside = ti.i32(1)
+    for k in ti.static(range(I.n)):
+        if I[k] < 1 or (I[k] > n[k] and k != axis):
+            inside = 0
+    return inside
+
+
+@ti.func
+def _mark_weighed_at(c, I, s, known: Array, n):
+    """Weights of particles become 1 where there are any."""
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        known[face] = ti.select(known[face] > 0 and _is_on_grid(I, n, axis) == 1, ti.f32(1.0), ti.f32(0.0))
+
+
+@ti.func
+def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        wet = part_to_surface(phi[c], phi[c - s[axis]]) > 0 and open[face] > 0 and _is_on_grid(I, n, axis) == 1
+        known[face] = ti.select(wet, ti.f32(1.0), ti.f32(0.0))
+
+
+@ti.func
+def _extend_at(c, I, s, u: Array, known: Array, n, layer):
+    """A face that is not known takes the mean of those beside it that have been before this layer."""
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        if known[face] == 0 and _is_on_grid(I, n, axis) == 1:
+            total, count = ti.f32(0.0), ti.f32(0.0)
+            for k in ti.static(range(s.n)):
+                for side in ti.static(range(2)):
+                    other = face + (2 * side - 1) * s[k]
+                    if I[k] <= n[k] or side == 0:
+                        if known[other] > 0 and known[other] <= layer:
+                            total += u[other]
+                            count += ti.f32(1.0)
+            if count > 0:
+                u[face] = total / count
+                known[face] = layer + ti.f32(1.0)
+
+
+@ti.func
+def _part_along(solids, c, s, axis: ti.template()):
+    """The part of the unit vector along an axis that is normal to the nearest solid, squared, at a face."""
+    g = ti.cast(s, ti.f32) * ti.f32(0.0)
+    for corner in ti.static(range(2**s.n)):
+        for k in ti.static(range(s.n)):
+            step = step_to_corner(corner, s)
+            if ti.static(k == axis):
+                # The face lies between the cells on both sides of it.
+                upper = ti.f32(1.0 if (corner >> k) & 1 else -1.0)
+                g[k] += ti.f32(0.5) * upper * (solids.distance[c + step] + solids.distance[c + step - s[k]])
+            else:
+                g[k] += ti.f32(1.0 if (corner >> k) & 1 else -1.0) * ti.f32(0.5) * (
+                    solids.distance[c + step] + solids.distance[c + step - s[axis]]
+                )
+    return g[axis] * g[axis] / ti.max(g.dot(g), ti.f32(1e-20))
+
+
+@ti.func
+def _slip_at(c, I, s, u: Array, solids):
+    """Closed faces keep what goes along the solid, and have the solid's own velocity across it."""
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, solids.n)
+        if solids.open[face] == 0 and (I <= solids.n).all():
+            across = _part_along(solids, c, s, axis)
+            u[face] = across * solids.velocity_at(c, I, s, axis) + (ti.f32(1.0) - across) * u[face]
+
+
+@kernel_family
+def extension_kernels(loops):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def mark_weighed(known: Array, n: Index):
+        loops.each_cell_in(n * 0, n + 2, n, _mark_weighed_at, (known, n))
+
+    @ti.kernel
+    def mark_wet(known: Array, phi: Array, open: Array, n: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _mark_wet_at, (known, phi, open, n))
+
+    @ti.kernel
+    def extend(velocity: Array, known: Array, n: Index, layer: ti.f32):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
+
+    @ti.kernel
+    def slip(
+        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
+    ):
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, solids))
+
+    return mark_weighed, mark_wet, extend, slip
+
+
+class Extension:
+    """Continues velocities of one grid.
+
+    Args:
+        grid: A staggered grid.
+        solids: What stands in it.
+    """
+
+    def __init__(self, grid: Grid, solids: Solids | None):
+        self.grid, self.solids = grid, solids
+        self._kernels = extension_kernels(grid.loops)
+
+    def from_particles(self, velocity, weight, layers: int) -> None:
+        """Continue from faces with a ``weight``, which is overwritten."""
+        self._kernels.mark_weighed(weight, self.grid.n)
+        self._extend(velocity, weight, layers)
+
+    def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
+        """Continue from the faces of cells where ``phi`` is negative; ``known`` is room for marks, as long as a velocity.
+
+        What lies within solids slides along them.
+        """
+        self._kernels.mark_wet(known, phi, open, self.grid.n)
+        self._extend(velocity, known, layers)
+        if self.solids is not None:
+            self._kernels.slip(velocity, *self.solids.arguments())
+
+    def _extend(self, velocity, known, layers: int) -> None:
+        for layer in range(layers):
+            self._kernels.extend(velocity, known, self.grid.n, float(layer + 1))

@@ -1,0 +1,88 @@
+"""Projection of a liquid: the pressure is 0 at its surface, wherever between two centres that is.
+
+Ghost fluid at the surface (Gibou, Fedkiw, Cheng, Kang 2002) together with cut cells at solids (Batty, Bertails, Bridson
+2007; Ng, Min, Gibou 2009): of second order in the pressure at both.
+"""
+
+from .._ti import argument, ti
+from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid, Scratch
+from ..kernels import Array, cells_of, kernel_family
+from ..pressure.projection import Projection
+
+
+@argument
+class _Pressed:
+    """A velocity, the pressure that changes it, and the faces: open as solids leave them, and as the system has them."""
+
+    u: object
+    p: object
+    open: object
+    weight: object
+    inv_diag: object
+    n: object
+    scale: object
+
+
+@ti.func
+def _subtract_at(c, I, s, pressed):
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, pressed.n)
+        wet = pressed.inv_diag[c] > 0 or pressed.inv_diag[c - s[axis]] > 0
+        if wet and pressed.weight[face] > 0:
+            # The system weighs a face by its open part over the part of the way that is in the liquid.
+            slope = (pressed.p[c] - pressed.p[c - s[axis]]) * pressed.weight[face] / pressed.open[face]
+            pressed.u[face] = pressed.u[face] - pressed.scale * slope
+
+
+@kernel_family
+def surface_gradient_kernels(loops):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def subtract(
+        velocity: Array, pressure: Array, open: Array, weight: Array, inv_diag: Array, n: IntVector, scale: ti.f32
+    ):
+        pressed = _Pressed(velocity, pressure, open, weight, inv_diag, n, scale)
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _subtract_at, (pressed,))
+
+    return (subtract,)
+
+
+class FreeSurface(Projection):
+    """Projects the velocity of a liquid with a surface; what lies in the air stays as it is.
+
+    Attributes:
+        open: How far each face is open, as solids leave it.
+
+    Args:
+        grid: A staggered grid.
+        walls: Its sides: closed, or open to the air.
+        scratch: Arrays to work in.
+        method: Of the pressure solver.
+        solids: What stands in it.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "auto", solids: Solids | None = None):
+        if solids is None:
+            self.open = grid.velocity()
+            self.open.fill(1.0)
+        else:
+            self.open = solids.open
+        self._surface_gradient = surface_gradient_kernels(grid.loops)
+        super().__init__(grid, walls, scratch, method, solids, cut=True)
+
+    def update(self, phi=None) -> None:
+        """Set the solver up for a surface: ``phi``, m, is its distance at centres, negative in the liquid."""
+        if phi is not None:
+            self.solver.setup_surface(self.open, phi, self.walls.pressure_sides())
+
+    def subtract_gradient(self, velocity, pressure, scale: float) -> None:
+        """Take ``scale`` times the difference of the pressure, over the part of a way in the liquid, off the velocity."""
+        self.grid.require(pressure=pressure)
+        self.grid.require(self.grid.dim, velocity=velocity)
+        system = self.solver.system
+        self._surface_gradient.subtract(
+            velocity, pressure, self.open, system.open, system.inv_diag, self.grid.n, scale
+        )

@@ -1,0 +1,140 @@
+"""A liquid with a surface on one grid: particles carry it, a level set says where it ends, a projection keeps its volume."""
+
+from collections.abc import Sequence
+
+from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid, Scratch
+from ..kernels import copy_values
+from ..pressure.solver import SolveResult
+from .extension import Extension
+from .free_surface import FreeSurface
+from .motion import Motion
+from .particle_surface import ParticleSurface
+from .particles import FULL, Particles
+from .seeding import Seeding
+from .transfer import Transfer
+
+LAYERS = 3
+"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face."""
+FEW_LAYERS = 2
+"""The same before the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
+
+
+class Liquid:
+    """A liquid that moves in steps: ``carry``, ``gather``, forces of one's own, ``project``, ``scatter``.
+
+    Attributes:
+        particles: What it consists of.
+        phi: Signed distance to its surface at cell centres, m, negative in the liquid; within one and a half cells.
+        target: How many particles were added and have not left the box.
+        expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
+
+    Args:
+        grid: A staggered grid.
+        walls: Its sides, closed or open.
+        scratch: Arrays to work in.
+        solids: What stands in it.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None):
+        self.grid, self.walls, self.solids = grid, walls, solids
+        self.particles, self.phi = Particles(grid), grid.array()
+        self.expansion = grid.array()
+        self._scratch, self._weight, self._before = scratch, grid.velocity(), grid.velocity()
+        self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
+        self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
+        self.motion = Motion(grid, walls, solids)
+        self.projection: FreeSurface | None = None
+        self.phi.fill(grid.dx)
+        self.target = self._steps = 0
+        self._leaves = any(side.is_open for pair in walls.sides for side in pair)
+
+    def prepare(self, method: str = "auto") -> FreeSurface:
+        """The projection, with the pressure solver of a method; built anew where that is another."""
+        if self.projection is None or self._method != method:
+            self.projection = FreeSurface(self.grid, self.walls, self._scratch, method, self.solids)
+            self._method = method
+        return self.projection
+
+    def clear(self) -> None:
+        """Have no liquid."""
+        self.particles.clear()
+        self.target = self._steps = 0
+        self.expansion.fill(0.0)
+        self.find_surface()
+
+    def add(
+        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None
+    ) -> None:
+        """Fill a shape of ``operators.shapes`` with liquid at a velocity, m/s; what is in a solid or liquid already stays.
+
+        ``find_surface`` is to be called when all is added.
+        """
+        before = self.particles.count
+        self._seeding.fill(self.particles, shape, a, b, radius, velocity)
+        self.target += self.particles.count - before
+        self.particles.sort()
+
+    def begin(self, velocity) -> None:
+        """Begin with what was added: its velocity on the faces, and beyond the surface."""
+        self.expansion.fill(0.0)
+        self._transfer.to_faces(self.particles, velocity, self._weight)
+        self._extension.from_particles(velocity, self._weight, LAYERS)
+        self.walls.fill_velocity(velocity, keep=True)
+
+    def find_surface(self) -> None:
+        """Find where the particles are, and the surface."""
+        self.particles.sort()
+        self._surface.find(self.particles, self.phi)
+
+    def carry(self, velocity, dt: float) -> None:
+        """Move the particles along a velocity that ``scatter`` has continued beyond the surface, and find that."""
+        self.motion.move(self.particles, velocity, dt)
+        before = self.particles.count
+        self.find_surface()
+        if self._leaves:
+            self.target -= before - self.particles.count
+
+    def gather(self, velocity, dt: float) -> None:
+        """Set a velocity to that of the particles around each face, and see where they crowd."""
+        self._transfer.to_faces(self.particles, velocity, self._weight)
+        self._seeding.find_crowding(self.particles, self.phi, self.expansion, dt)
+        self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
+        copy_values(velocity, self._before)
+
+    def project(self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int) -> SolveResult:
+        """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``."""
+        projection = self.prepare(getattr(self, "_method", "auto"))
+        projection.update(self.phi)
+        return projection.project(
+            velocity,
+            pressure,
+            dt=dt,
+            rho=rho,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            expansion=self.expansion,
+        )
+
+    def scatter(self, velocity, flip: float | None = None) -> None:
+        """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio."""
+        assert self.projection is not None
+        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
+        self.walls.fill_velocity(velocity, keep=True)
+        self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
+        self._steps += 1
+        self._seeding.restore(self.particles, self.phi, velocity, self.lacking, self._steps)
+        if self._leaves:
+            self.particles.sort()  # what leaves the box in the step to come is not to be made up for
+            self.target = max(self.target, self.particles.count)
+
+    @property
+    def lacking(self) -> int:
+        """Particles that there should be and are not: those that were taken away where they crowded."""
+        return self.target - self.particles.count
+
+    @property
+    def volume(self) -> float:
+        """Volume of the particles, m³ (2D: m²)."""
+        return self.particles.count * self.grid.cell_volume / FULL[self.grid.dim]

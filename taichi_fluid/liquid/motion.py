@@ -1,0 +1,177 @@
+"""Particles on their way through a velocity: by Runge-Kutta (Ralston 1962), within the box and outside of solids."""
+
+from .._ti import argument, ti
+from ..boundaries.solids import CutCells, Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid
+from ..kernels import Array, flat, int_vector, kernel_family, strides_of
+from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner
+from ..operators.vectors import length
+from .particles import NOWHERE, Particles, set_vector, vector_at, zero_of
+
+CLEARANCE = 1e-3
+"""How far from a wall or a solid a particle stays, in cells."""
+STRIDE = 0.25
+"""The longest part of a way beside solids of which only the end is looked at, in cells: no wall that a grid shows is thinner."""
+
+
+@argument
+class Way:
+    """What particles move through: the velocity ``u`` for ``step`` = dt / dx, and which sides let them ``leave``."""
+
+    u: object
+    n: object
+    step: object
+    leave: object
+
+    @ti.func
+    def shift_at(self, x):
+        """How far the velocity at a position takes it in the whole step, in cells."""
+        return self.step * sample_velocity(self.u, inside_box(x + ti.f32(0.5), self.n), self.n)
+
+    @ti.func
+    def shift_of(self, x, third: ti.template()):
+        """How far a particle goes in the step: of second order, or ``third``."""
+        first = self.shift_at(x)
+        shift = self.shift_at(x + ti.f32(0.5) * first)
+        if ti.static(third):
+            last = self.shift_at(x + ti.f32(0.75) * shift)
+            shift = (ti.f32(2.0) * first + ti.f32(3.0) * shift + ti.f32(4.0) * last) / ti.f32(9.0)
+        return shift
+
+    @ti.func
+    def kept(self, x):
+        """``x`` within closed sides; nowhere, if it has left through an open one."""
+        y = x
+        for axis in ti.static(range(x.n)):
+            top = ti.cast(self.n[axis], ti.f32)
+            if (x[axis] < 0 and self.leave[2 * axis] == 1) or (x[axis] > top and self.leave[2 * axis + 1] == 1):
+                y[0] = ti.f32(NOWHERE)
+            elif ti.static(axis > 0) or y[0] > ti.f32(NOWHERE):
+                y[axis] = ti.min(ti.max(x[axis], ti.f32(CLEARANCE)), top - ti.f32(CLEARANCE))
+        return y
+
+
+@ti.func
+def distance_at(solids, x):
+    """Distance to the nearest solid at a position, in cells."""
+    one = x * ti.f32(0.0) + ti.f32(1.0)
+    q = ti.min(ti.max(x + one, one), ti.cast(solids.n, ti.f32) + one)
+    return sample(solids.distance, 0, q, solids.n) / solids.dx
+
+
+@ti.func
+def away_from(solids, x):
+    """Direction in which the distance grows fastest at a position."""
+    s = strides_of(solids.n)
+    q = ti.min(ti.max(x, x * ti.f32(0.0)), ti.cast(solids.n, ti.f32) - ti.f32(1e-3))
+    I = ti.cast(q, ti.i32)
+    f, c = q - ti.cast(I, ti.f32), flat(I + 1, s)
+    g = x * ti.f32(0.0)
+    for corner in range(ti.static(2**x.n)):
+        for axis in ti.static(range(x.n)):
+            w = ti.f32(-1.0)
+            if (corner >> axis) & 1:
+                w = ti.f32(1.0)
+            for other in ti.static(range(x.n)):
+                if ti.static(other != axis):
+                    w *= f[other] if (corner >> other) & 1 else ti.f32(1.0) - f[other]
+            g[axis] += w * solids.distance[c + step_to_corner(corner, s)]
+    return g / ti.max(length(g), ti.f32(1e-20))
+
+
+@ti.func
+def pushed_out(solids, x, d):
+    """A position at distance ``d``, in cells, moved out of the solids if it is in one."""
+    y = x
+    if d < CLEARANCE:
+        y = x + (ti.f32(CLEARANCE) - d) * away_from(solids, x)
+    return y
+
+
+@ti.func
+def _carried_along(solids, x, step):
+    """A position moved with the solid that it is in for a step; as it is if it is in none."""
+    y, d = x, distance_at(solids, x)
+    if d < 0:
+        s = strides_of(solids.n)
+        I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
+        row = solids.row_at(flat(I, s), s, ti.i32(0))
+        for axis in ti.static(range(x.n)):
+            y[axis] += step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
+        y = pushed_out(solids, y, distance_at(solids, y))
+    return y
+
+
+@ti.func
+def _moved_beside(solids, x, shift):
+    """Where a way ends beside solids: gone part by part, each pushed out of what it has come to lie in."""
+    y, d = x, distance_at(solids, x)
+    parts = ti.i32(1)
+    if d < length(shift) + ti.f32(1.0):
+        parts = ti.cast(length(shift) / ti.f32(STRIDE), ti.i32) + 1
+    for _ in range(parts):
+        y += shift / ti.cast(parts, ti.f32)
+        y = pushed_out(solids, y, distance_at(solids, y))
+    return y
+
+
+@kernel_family
+def motion_kernels(loops, third, beside):
+    Index, Point = loops.IntVector, loops.FloatVector
+    Flags = int_vector(2 * loops.dim)
+
+    @ti.kernel
+    def move(
+        position: Array, velocity: Array, n: Index, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32
+    ):
+        for p in range(number):
+            way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
+            set_vector(position, p, room, way.kept(x + way.shift_of(x, third)))
+
+    @ti.kernel
+    def move_beside(
+        position: Array, velocity: Array, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        for p in range(number):
+            solids = CutCells(open, distance, owner, motions, n, origin, dx)
+            way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
+            x = way.kept(_carried_along(solids, x, step))
+            if x[0] > NOWHERE:
+                x = way.kept(_moved_beside(solids, x, way.shift_of(x, third)))
+            set_vector(position, p, room, x)
+
+    return (move_beside if beside else move,)
+
+
+class Motion:
+    """Moves particles of one grid.
+
+    Args:
+        grid: The grid.
+        walls: Its sides: a particle stays within those that are closed, and leaves through open ones.
+        solids: What stands in it, where it is at the end of the step.
+        third: Whether paths are of third order, or of second.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, third: bool = False):
+        self.grid, self.solids, self.third = grid, solids, third
+        open_sides = [int(side.is_open) for pair in walls.sides for side in pair]
+        self._leave = int_vector(2 * grid.dim)(*open_sides)
+
+    def move(self, particles: Particles, velocity, dt: float) -> None:
+        """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
+
+        Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows.
+        """
+        grid = self.grid
+        grid.require(grid.dim, velocity=velocity)
+        kernels = motion_kernels(grid.loops, self.third, self.solids is not None)
+        step, room, number = dt / grid.dx, particles.room, particles.count
+        if self.solids is None:
+            kernels.move(particles.position, velocity, grid.n, self._leave, step, room, number)
+        else:
+            kernels.move_beside(
+                particles.position, velocity, self._leave, step, room, number, *self.solids.arguments()
+            )

@@ -1,0 +1,217 @@
+"""The surface of a liquid from its particles: a signed distance, after Zhu and Bridson (2005).
+
+They take the distance from a point to the weighted mean of the particles around it. Below a plane that mean lies at a
+depth which the kernel alone decides, so the height of the plane follows from it: that is taken here, and not the distance
+less a radius, so that what comes out is a distance on both sides. A mean may also lie in the air between two sheets; there
+the distance to the nearest particle says so. Walls and solids are mirrors, so that a surface meets them as it comes.
+"""
+
+from .._ti import argument, ti
+from ..boundaries.solids import CutCells, Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid
+from ..kernels import Array, flat, float_vector, int_vector, kernel_family, strides_of
+from ..kernels.layout import IntArray
+from .motion import away_from, distance_at
+from .particles import Cloud, Particles, vector_at, zero_of
+
+REACH = 1.5
+"""How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""
+HEIGHTS = {
+    2: (0.99342, 1.18226, 0.45953, 0.11547, 0.01617, 0.00094),
+    3: (0.99169, 1.15177, 0.44147, 0.1078, 0.01445, 0.0008),
+}
+"""Height above a plane for the depth m of the mean below it, both over ``REACH``: a polynomial of log m, exact to 0.005 for
+heights from -0.7 to 0.8. With the kernel (1 - r²)³ the mean is known in closed form."""
+FAR, BELOW = 1.5, 1.0
+"""Distances that are given, in cells, in the air and in the liquid where there is no surface within reach. Only a cell beside
+one in the air has to know its own, and that is less."""
+DEEP = {2: 4, 3: 3}
+"""A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
+LONELY, LONELY_RADIUS = 0.6, 0.5
+"""A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
+less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
+
+
+@argument
+class Mirrors:
+    """Walls and solids, beyond which particles are seen again: which sides are ``closed``, and the solids where ``given``."""
+
+    closed: object
+    solids: object
+    given: object
+
+    @ti.func
+    def cell(self, J, n):
+        """Where a position beyond closed sides has its image, and whether there is one."""
+        image, there = J, ti.i32(1)
+        for axis in ti.static(range(n.n)):
+            if J[axis] < 1:
+                image[axis] = ti.i32(1)
+                there = there * self.closed[2 * axis]
+            elif J[axis] > n[axis]:
+                image[axis] = n[axis]
+                there = there * self.closed[2 * axis + 1]
+        return image, there
+
+    @ti.func
+    def seen(self, x, J, n):
+        """A particle of the image of cell ``J``, seen in that cell."""
+        y = x
+        for axis in ti.static(range(n.n)):
+            if J[axis] < 1:
+                y[axis] = -x[axis]
+            elif J[axis] > n[axis]:
+                y[axis] = ti.f32(2.0) * ti.cast(n[axis], ti.f32) - x[axis]
+        return y
+
+
+@ti.func
+def _counted(total, way):
+    """``total`` with a particle at ``way`` from the centre: sum of weights, least square of a distance, sum of ways."""
+    result, square = total, way.dot(way)
+    near = ti.max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
+    w = near * near * near
+    result[0] += w
+    result[1] = ti.min(result[1], square)
+    for axis in ti.static(range(way.n)):
+        result[2 + axis] += w * way[axis]
+    return result
+
+
+@ti.func
+def _summed_around(cloud, I, x, s, mirrors, beside):
+    """What the particles of the 3^dim cells around make; those ``beside`` solids with their images."""
+    n = ti.static(s.n)
+    total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
+    total[1] = ti.f32(1e6)
+    for around in range(ti.static(3**n)):
+        J, rest = I, around
+        for axis in ti.static(range(n)):
+            J[axis] += rest % 3 - 1
+            rest = rest // 3
+        image, there = mirrors.cell(J, mirrors.solids.n)
+        if there == 1:
+            c = ti.cast(flat(image, s), ti.i32)
+            for i in range(cloud.starts[c], cloud.starts[c + 1]):
+                y = mirrors.seen(vector_at(cloud.position, cloud.order[i], cloud.room, x), J, mirrors.solids.n)
+                total = _counted(total, y - x)
+                if ti.static(mirrors.given):
+                    if beside:
+                        d = distance_at(mirrors.solids, y)
+                        z = y - ti.f32(2.0) * d * away_from(mirrors.solids, y)
+                        if d < REACH and distance_at(mirrors.solids, z) < 0:
+                            total = _counted(total, z - x)
+    return total
+
+
+@ti.func
+def _fewest_around(cloud, I, s, mirrors):
+    """Fewest and most particles in any of the 3^dim cells around."""
+    fewest, most = ti.i32(1 << 30), ti.i32(0)
+    for around in range(ti.static(3**s.n)):
+        J, rest = I, around
+        for axis in ti.static(range(s.n)):
+            J[axis] += rest % 3 - 1
+            rest = rest // 3
+        image, there = mirrors.cell(J, mirrors.solids.n)
+        c = ti.cast(flat(image, s), ti.i32)
+        count = there * (cloud.starts[c + 1] - cloud.starts[c])
+        fewest, most = ti.min(fewest, count), ti.max(most, count)
+    return fewest, most
+
+
+@ti.func
+def _height_of(total, dim: ti.template()):
+    """Distance to the surface, in cells, from what the particles around make."""
+    height = ti.f32(FAR)
+    if total[0] > 0:
+        square = ti.f32(0.0)
+        for axis in ti.static(range(dim)):
+            square += total[2 + axis] * total[2 + axis]
+        depth = ti.log(ti.max(ti.sqrt(square) / (total[0] * ti.f32(REACH)), ti.f32(0.006)))
+        value = ti.f32(0.0)
+        for k in ti.static(range(5, -1, -1)):
+            value = value * depth + ti.f32(HEIGHTS[dim][k])
+        nearest = ti.sqrt(total[1])
+        height = ti.f32(REACH) * value
+        if nearest > LONELY:
+            height = ti.max(height, nearest - ti.f32(LONELY_RADIUS))
+        height = ti.min(ti.max(height, ti.f32(-BELOW)), ti.f32(FAR))
+    return height
+
+
+@ti.func
+def _write_distance(c, I, s, cloud, phi: Array, mirrors):
+    n = ti.static(s.n)
+    distance, beside = ti.f32(FAR), ti.i32(0)
+    x = ti.cast(I, ti.f32) - ti.f32(0.5)
+    if ti.static(mirrors.given):
+        beside = ti.cast(distance_at(mirrors.solids, x) < ti.f32(2 * REACH), ti.i32)
+    fewest, most = _fewest_around(cloud, I, s, mirrors)
+    if fewest >= ti.static(DEEP[n]):
+        distance = ti.f32(-BELOW)
+    elif most > 0:
+        distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), n)
+    phi[c] = mirrors.solids.dx * distance
+
+
+@ti.func
+def _copy_nearest(c, I, s, phi: Array, n):
+    inner = ti.min(ti.max(I, 1), n)
+    if (inner != I).any():
+        phi[c] = phi[flat(inner, s)]
+
+
+@kernel_family
+def surface_kernels(loops, given):
+    Index, Point = loops.IntVector, loops.FloatVector
+    Flags = int_vector(2 * loops.dim)
+
+    @ti.kernel
+    def find_distance(
+        position: Array, order: IntArray, starts: IntArray, room: ti.i32, phi: Array, closed: Flags,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        cloud = Cloud(position, position, position, order, starts, room)
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        loops.each_cell(n, _write_distance, (cloud, phi, Mirrors(closed, solids, given)))
+
+    @ti.kernel
+    def fill_ghosts(phi: Array, n: Index):
+        loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
+
+    return find_distance, fill_ghosts
+
+
+class ParticleSurface:
+    """Finds the surface of the particles of one grid.
+
+    Args:
+        grid: The grid.
+        walls: Its sides.
+        solids: What stands in it.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
+        self.grid, self.solids = grid, solids
+        self._closed = int_vector(2 * grid.dim)(*(int(side.kind.is_closed) for pair in walls.sides for side in pair))
+        self._kernels = surface_kernels(grid.costly_loops, solids is not None)
+        self._nothing = ti.ndarray(ti.f32, 1)
+
+    def find(self, particles: Particles, phi) -> None:
+        """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
+
+        Args:
+            particles: Sorted.
+            phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
+        """
+        grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
+        grid.require(phi=phi)
+        if self.solids is None:
+            origin = float_vector(grid.dim)(*grid.origin)
+            others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
+        else:
+            others = self.solids.arguments()
+        self._kernels.find_distance(position, order, starts, room, phi, self._closed, *others)
+        self._kernels.fill_ghosts(phi, grid.n)

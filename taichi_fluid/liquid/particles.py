@@ -1,0 +1,264 @@
+"""Particles that carry a liquid, in flat arrays, found by the cell that they are in.
+
+A position is in cells from the lower corner of the first interior cell. Arrays of several components have one after the
+other, each as long as there is room for particles.
+"""
+
+import numpy as np
+
+from .._ti import argument, ti, traced
+from ..grid import Grid
+from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, kernel_family, strides_of
+from ..kernels.layout import IntArray
+from ..limits import MAX_ARRAY_BYTES
+
+PER_AXIS = {2: 3, 3: 2}
+"""Particles along each axis of a full cell: in 2D, where they cost little, one more."""
+FULL = {dim: along**dim for dim, along in PER_AXIS.items()}
+"""Particles of a full cell."""
+GROWTH = 1.1
+"""Room that is made for each particle that there was none for."""
+KEPT_ORDER = 8
+"""Steps after which particles are moved in memory to where their cells are; between two moves only their order is."""
+NOWHERE = -1e9
+"""First coordinate of a particle that is no longer in the box, until the next ``sort`` drops it."""
+SHARES = 1024
+"""Parts in which the numbers of particles in the cells are summed."""
+
+
+@argument
+class Cloud:
+    """The particles as kernels see them: those of cell ``c`` are ``order[starts[c]]`` to below ``order[starts[c + 1]]``."""
+
+    position: object
+    velocity: object
+    affine: object
+    order: object
+    starts: object
+    room: object
+
+
+@ti.func
+def vector_at(a: Array, p, room, like):
+    """A vector of particle ``p``; ``like`` is any of its length."""
+    v = like
+    for axis in ti.static(range(like.n)):
+        v[axis] = a[address(p + axis * room, ARRAY_BITS)]
+    return v
+
+
+@ti.func
+def set_vector(a: Array, p, room, v):
+    """Set a vector of particle ``p``."""
+    for axis in ti.static(range(v.n)):
+        a[address(p + axis * room, ARRAY_BITS)] = v[axis]
+
+
+@traced
+def zero_of(n):
+    """A vector of zeros, f32, as long as the shape ``n``."""
+    return ti.Vector([ti.cast(0.0, ti.f32)] * n.n)
+
+
+@ti.func
+def cell_at(x, n):
+    """Flat index of the cell that a position is in; the number of all, for one that is nowhere."""
+    s = strides_of(n)
+    cell = ti.cast(cells_of(s, n), ti.i32)
+    if x[0] > NOWHERE:
+        I = ti.cast(ti.floor(x), ti.i32) + 1
+        cell = ti.cast(flat(ti.min(ti.max(I, 1), n), s), ti.i32)
+    return cell
+
+
+@ti.func
+def sum_share(counts: IntArray, begin, end):
+    """Sum of the counts of some cells."""
+    total = ti.i32(0)
+    for i in range(begin, end):
+        total += counts[i]
+    return total
+
+
+@kernel_family
+def sorting_kernels(loops):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def count(position: Array, cell: IntArray, counts: IntArray, n: IntVector, room: ti.i32, number: ti.i32):
+        for c in range(counts.shape[0]):
+            counts[c] = 0
+        for p in range(number):
+            at = cell_at(vector_at(position, p, room, zero_of(n)), n)
+            cell[p] = at
+            ti.atomic_add(counts[at], 1)
+
+    @ti.kernel
+    def sum_up(counts: IntArray, sums: IntArray, starts: IntArray, length: ti.i32):
+        """``starts[i]`` becomes the sum of the counts before ``i``, and the last of them that of all."""
+        for share in range(SHARES):
+            sums[share] = sum_share(counts, length * share // SHARES, length * (share + 1) // SHARES)
+        ti.loop_config(serialize=True)
+        for whole in range(1):
+            total = ti.i32(0)
+            for share in range(SHARES):
+                total += sums[share]
+                sums[share] = total - sums[share]
+        for share in range(SHARES):
+            total = sums[share]
+            for i in range(length * share // SHARES, length * (share + 1) // SHARES):
+                starts[i] = total
+                total += counts[i]
+            if share == SHARES - 1:
+                starts[length] = total
+
+    @ti.kernel
+    def place(cell: IntArray, counts: IntArray, starts: IntArray, order: IntArray, cells: ti.i32, number: ti.i32):
+        """Put each particle among those of its cell, in the order that they have in memory."""
+        for p in range(number):
+            order[starts[cell[p]] + ti.atomic_sub(counts[cell[p]], 1) - 1] = p
+        for c in range(cells):
+            for i in range(starts[c] + 1, starts[c + 1]):
+                p, k = order[i], i
+                while k > starts[c] and order[k - 1] > p:
+                    order[k] = order[k - 1]
+                    k -= 1
+                order[k] = p
+
+    @ti.kernel
+    def move(source: Array, target: Array, order: IntArray, room: ti.i32, components: ti.i32, number: ti.i32):
+        for p in range(number):
+            for k in range(components):
+                target[p + k * room] = source[order[p] + k * room]
+
+    @ti.kernel
+    def put_in_line(order: IntArray, number: ti.i32):
+        for p in range(number):
+            order[p] = p
+
+    return count, sum_up, place, move, put_in_line
+
+
+class Particles:
+    """Particles of one grid.
+
+    Attributes:
+        position: In cells from the lower corner of the box.
+        velocity: m/s.
+        affine: Derivatives of the velocity, 1/s: component ``row``, along axis ``column``, at row · dim + column.
+        count: How many there are; after ``sort`` without those that have left.
+        room: How many there is room for.
+        order: Numbers of particles, cell by cell.
+        starts: Where those of each cell begin in ``order``, and at its end how many there are in all.
+
+    Args:
+        grid: The grid.
+        room: For how many there is room at first.
+
+    Raises:
+        ValueError: if there are more than arrays can hold.
+    """
+
+    def __init__(self, grid: Grid, room: int = 0):
+        self.grid, self.count, self.room, self._moved = grid, 0, 0, 0
+        self._kernels = sorting_kernels(grid.loops)
+        self.starts = ti.ndarray(ti.i32, grid.cells + 2)
+        self._counts, self._sums = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, SHARES)
+        self.starts.fill(0)
+        self._make(max(room, 1))
+
+    @staticmethod
+    def bytes_each(dim: int) -> int:
+        """Bytes of device memory that a particle takes: twice what it carries, its cell and its place in the order."""
+        return 4 * (2 * (2 * dim + dim * dim) + 2)
+
+    def _make(self, room: int) -> None:
+        dim = self.grid.dim
+        if 4 * room * dim * dim > MAX_ARRAY_BYTES:
+            raise ValueError(
+                f"{room} particles need an array of {4 * room * dim * dim / 2**30:.2f} GiB; one array may hold less than 2 GiB"
+            )
+        self.room = room
+        components = {"position": dim, "velocity": dim, "affine": dim * dim}
+        self._spare = {name: ti.ndarray(ti.f32, count * room) for name, count in components.items()}
+        self.position, self.velocity, self.affine = (
+            ti.ndarray(ti.f32, count * room) for count in components.values()
+        )
+        self.order, self._cell = ti.ndarray(ti.i32, room), ti.ndarray(ti.i32, room)
+        self._kernels.put_in_line(self.order, room)
+
+    def arrays(self) -> tuple:
+        """What a kernel makes its ``Cloud`` of."""
+        return self.position, self.velocity, self.affine, self.order, self.starts, self.room
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many in all."""
+        if room <= self.room:
+            return
+        old, before, count = (self.position, self.velocity, self.affine), self.room, self.count
+        ti.sync()  # what is dropped here may be in use
+        self._make(max(int(GROWTH * room), 64))
+        for source, target in zip(old, (self.position, self.velocity, self.affine), strict=True):
+            values = source.to_numpy().reshape(-1, before)
+            wider = np.zeros((len(values), self.room), np.float32)
+            wider[:, :count] = values[:, :count]
+            target.from_numpy(wider.ravel())
+
+    def clear(self) -> None:
+        """Have none."""
+        self.count = self._moved = 0
+        self.starts.fill(0)
+
+    def add(self, position: np.ndarray, velocity: np.ndarray) -> None:
+        """Add particles, each a row of the positions, in cells, and of the velocities, m/s, that change nowhere."""
+        added, dim = len(position), self.grid.dim
+        if not added:
+            return
+        self.reserve(self.count + added)
+        new = slice(self.count, self.count + added)
+        rows = ((self.position, position), (self.velocity, velocity), (self.affine, np.zeros((1, dim * dim))))
+        for array, given in rows:
+            values = array.to_numpy().reshape(-1, self.room)
+            values[:, new] = np.broadcast_to(given, (added, len(values))).T
+            array.from_numpy(values.ravel())
+        self.count += added
+        self._moved = 0
+
+    def grow(self, counts, offsets) -> None:
+        """Have as many more as the ``counts`` of the cells say; ``offsets`` becomes where those of each cell begin."""
+        self._kernels.sum_up(counts, self._sums, offsets, self.grid.cells)
+        added = int(offsets[self.grid.cells])
+        self.reserve(self.count + added)
+        self.count += added
+
+    def sort(self) -> None:
+        """Find which particles each cell has, and drop those that have left."""
+        kernels, cells = self._kernels, self.grid.cells
+        kernels.count(self.position, self._cell, self._counts, self.grid.n, self.room, self.count)
+        kernels.sum_up(self._counts, self._sums, self.starts, cells + 1)
+        kernels.place(self._cell, self._counts, self.starts, self.order, cells, self.count)
+        remaining = int(self.starts[cells])
+        if remaining < self.count or self._moved == 0:
+            for name in ("position", "velocity", "affine"):
+                self._move(name, remaining)
+            kernels.put_in_line(self.order, remaining)
+            self.count = remaining
+        self._moved = (self._moved + 1) % KEPT_ORDER
+
+    def _move(self, name: str, count: int) -> None:
+        """Move one of the arrays into the order of the cells."""
+        array, spare = getattr(self, name), self._spare[name]
+        self._kernels.move(array, spare, self.order, self.room, array.shape[0] // self.room, count)
+        setattr(self, name, spare)
+        self._spare[name] = array
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """Position in metres, velocity in m/s and its derivatives in 1/s, each row a particle."""
+        dim, grid = self.grid.dim, self.grid
+        rows = {
+            name: getattr(self, name).to_numpy().reshape(-1, self.room)[:, : self.count].T
+            for name in ("position", "velocity", "affine")
+        }
+        rows["position"] = rows["position"] * grid.dx + np.float32(grid.origin)
+        rows["affine"] = rows["affine"].reshape(-1, dim, dim)
+        return rows

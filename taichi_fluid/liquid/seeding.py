@@ -1,0 +1,324 @@
+"""Where particles are made and taken away: on a lattice in each cell, in shapes, and where too few are left."""
+
+from collections.abc import Sequence
+
+from .._ti import argument, ti
+from ..boundaries.solids import CutCells, Solids
+from ..grid import Grid
+from ..kernels import Array, flat, float_vector, kernel_family
+from ..kernels.layout import IntArray
+from ..operators.interpolation import sample_velocity
+from ..operators.noise import hash_01
+from ..operators.shapes import SHAPES
+from .motion import CLEARANCE, distance_at
+from .particle_surface import BELOW
+from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
+
+LEAST = {2: 4, 3: 3}
+MOST = {2: 18, 3: 16}
+"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full."""
+RESTORED = 0.1
+"""Part of what particles are too many or too few, over 3^dim cells, that a step spreads or gathers."""
+FIRST_SHARE = 1e-4
+"""Chance of a place for each particle that is lacking, before it is known how many places there are."""
+SHALLOW = 0.5
+"""How deep, in cells, a cell lies at least where particles are put that have been taken away elsewhere."""
+
+
+@argument
+class Shape:
+    """A shape of ``operators.shapes``, in metres."""
+
+    distance: object
+    a: object
+    b: object
+    radius: object
+
+    @ti.func
+    def has(self, x):
+        """Whether a point is inside."""
+        return self.distance(x, self.a, self.b, self.radius) < 0
+
+
+@argument
+class Ground:
+    """Where particles may be made: outside of solids, where these are ``given``."""
+
+    solids: object
+    given: object
+
+    @ti.func
+    def is_free(self, x):
+        """Whether a position, in cells, is outside of solids."""
+        free = ti.i32(1)
+        if ti.static(self.given):
+            if distance_at(self.solids, x) < CLEARANCE:
+                free = 0
+        return free
+
+
+@ti.func
+def _seed_of(I, place):
+    """One of the places of the lattice in a cell, in cells."""
+    x, rest, along = ti.cast(I - 1, ti.f32), place, ti.static(PER_AXIS[I.n])
+    for axis in ti.static(range(I.n)):
+        x[axis] += (ti.cast(rest % along, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PER_AXIS[I.n])
+        rest = rest // along
+    return x
+
+
+@ti.func
+def _is_vacant(cloud, c, seed):
+    """Whether no particle of the cell lies in the part of it around a seed."""
+    vacant = ti.i32(1)
+    for i in range(cloud.starts[c], cloud.starts[c + 1]):
+        way = ti.abs(vector_at(cloud.position, cloud.order[i], cloud.room, seed) - seed)
+        if way.max() <= ti.f32(0.5 / PER_AXIS[seed.n]):
+            vacant = 0
+    return vacant
+
+
+@ti.func
+def _wants_shape(c, I, place, cloud, ground, shape):
+    seed, dx = _seed_of(I, place), ground.solids.dx
+    wanted = ti.i32(0)
+    if shape.has(ground.solids.origin + seed * dx):
+        wanted = ground.is_free(seed) * _is_vacant(cloud, ti.cast(c, ti.i32), seed)
+    return wanted
+
+
+@argument
+class Lack:
+    """How likely a place is filled where a cell is not full, and what the chances of this step are drawn from."""
+
+    phi: object
+    likely: object
+    draw: object
+
+
+@ti.func
+def _wants_deep(c, I, place, cloud, ground, lack):
+    cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
+    count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
+    few = count < ti.static(LEAST[I.n]) and depth >= BELOW
+    if count < ti.static(FULL[I.n]) and depth >= SHALLOW:
+        few = few or hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely
+    if few:
+        seed = _seed_of(I, place)
+        wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
+    return wanted
+
+
+@ti.func
+def _count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray):
+    total = ti.i32(0)
+    for place in range(ti.static(FULL[s.n])):
+        total += wants(c, I, place, *args)
+    counts[ti.cast(c, ti.i32)] = total
+
+
+@ti.func
+def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
+    p = maker.first + offsets[ti.cast(c, ti.i32)]
+    for place in range(ti.static(FULL[s.n])):
+        if wants(c, I, place, *args) == 1:
+            maker.make(p, _seed_of(I, place))
+            p += 1
+
+
+@argument
+class Maker:
+    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``."""
+
+    position: object
+    velocity: object
+    affine: object
+    room: object
+    first: object
+    given: object
+    faces: object
+    n: object
+    sampled: object
+
+    @ti.func
+    def make(self, p, x):
+        """Make a particle."""
+        v = self.given
+        if ti.static(self.sampled):
+            v = sample_velocity(self.faces, x + ti.f32(0.5), self.n)
+        set_vector(self.position, p, self.room, x)
+        set_vector(self.velocity, p, self.room, v)
+        for k in ti.static(range(x.n * x.n)):
+            self.affine[p + k * self.room] = ti.f32(0.0)
+
+
+@ti.func
+def _drop_surplus_at(c, I, s, cloud):
+    cell = ti.cast(c, ti.i32)
+    for i in range(cloud.starts[cell] + ti.static(MOST[s.n]), cloud.starts[cell + 1]):
+        cloud.position[cloud.order[i]] = ti.f32(NOWHERE)
+
+
+@ti.func
+def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
+    """The divergence that takes ``rate`` of what is too much, 1/s, in cells deep in the liquid and not beside solids."""
+    out[c] = ti.f32(0.0)
+    if phi[c] < 0:
+        beside = ti.i32(0)
+        if ti.static(ground.given):
+            if distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(2.5):
+                beside = 1
+        if beside == 0:
+            total = ti.i32(0)
+            for around in range(ti.static(3**s.n)):
+                J, rest = I, around
+                for axis in ti.static(range(s.n)):
+                    J[axis] += rest % 3 - 1
+                    rest = rest // 3
+                cell = ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
+                total += cloud.starts[cell + 1] - cloud.starts[cell]
+            own, cell = ti.f32(1.0 / FULL[s.n]), ti.cast(c, ti.i32)
+            crowd = ti.cast(total, ti.f32) * ti.f32(1.0 / (3**s.n * FULL[s.n])) - ti.f32(1.0)
+            alone = ti.f32(0.5) * (own * ti.cast(cloud.starts[cell + 1] - cloud.starts[cell], ti.f32) - ti.f32(2.0))
+            crowd = ti.max(crowd, alone)
+            if crowd > 0 or phi[c] <= ti.f32(-BELOW) * ground.solids.dx:
+                out[c] = rate * crowd
+
+
+@kernel_family
+def seeding_kernels(loops, shape, given, sampled):
+    Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    distance_of = SHAPES.get(shape)
+
+    @ti.kernel
+    def count_in_shape(
+        position: Array, order: IntArray, starts: IntArray, room: ti.i32, counts: IntArray, a: Point, b: Point,
+        radius: ti.f32, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        cloud = Cloud(position, position, position, order, starts, room)
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius))
+        each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
+
+    @ti.kernel
+    def make_in_shape(
+        position: Array, velocity: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
+        offsets: IntArray, first: ti.i32, speed: Point, a: Point, b: Point, radius: ti.f32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        cloud = Cloud(position, velocity, affine, order, starts, room)
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius))
+        maker = Maker(position, velocity, affine, room, first, speed, open, n, False)
+        each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
+
+    @ti.kernel
+    def count_in_depth(
+        position: Array, order: IntArray, starts: IntArray, room: ti.i32, counts: IntArray,
+        phi: Array, likely: ti.f32, draw: ti.i32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        cloud = Cloud(position, position, position, order, starts, room)
+        each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts))
+
+    @ti.kernel
+    def make_in_depth(
+        position: Array, velocity: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
+        offsets: IntArray, first: ti.i32, faces: Array, phi: Array, likely: ti.f32, draw: ti.i32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        cloud = Cloud(position, velocity, affine, order, starts, room)
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, sampled)
+        each_cell(n, _make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
+
+    @ti.kernel
+    def find_crowding(
+        position: Array, order: IntArray, starts: IntArray, room: ti.i32, phi: Array, out: Array, rate: ti.f32,
+        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
+    ):  # fmt: skip
+        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        cloud = Cloud(position, position, position, order, starts, room)
+        each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
+
+    @ti.kernel
+    def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, n: Index):
+        each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room),))
+
+    return count_in_shape, make_in_shape, count_in_depth, make_in_depth, find_crowding, drop_surplus
+
+
+class Seeding:
+    """Makes particles of one grid, and takes them away.
+
+    Args:
+        grid: The grid.
+        solids: What stands in it, where it is now.
+    """
+
+    def __init__(self, grid: Grid, solids: Solids | None):
+        self.grid, self.solids = grid, solids
+        self._counts = ti.ndarray(ti.i32, grid.cells + 1)
+        self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
+        self._counts.fill(0)
+        self._nothing, self._share = ti.ndarray(ti.f32, 1), FIRST_SHARE
+
+    def _kernels(self, shape: str = ""):
+        return seeding_kernels(self.grid.costly_loops, shape, self.solids is not None, True)
+
+    def _ground(self) -> tuple:
+        if self.solids is not None:
+            return self.solids.arguments()
+        grid, nothing = self.grid, self._nothing
+        return nothing, nothing, nothing, nothing, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
+
+    def fill(
+        self,
+        particles: Particles,
+        shape: str,
+        a: Sequence[float],
+        b: Sequence[float],
+        radius: float,
+        velocity: Sequence[float] | None = None,
+    ) -> None:
+        """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after."""
+        dim, kernels = self.grid.dim, self._kernels(shape)
+        point = float_vector(dim)
+        where = (point(*a), point(*b), radius, *self._ground())
+        position, _, _, order, starts, room = particles.arrays()
+        kernels.count_in_shape(position, order, starts, room, self._counts, *where)
+        first = self._make_room(particles)
+        if first < particles.count:
+            speed = point(*(velocity or (0.0,) * dim))
+            kernels.make_in_shape(*particles.arrays(), self._offsets, first, speed, *where)
+
+    def restore(self, particles: Particles, phi, velocity, lacking: int, draw: int) -> None:
+        """Make particles where deep in the liquid they are too few, of the velocity on the faces; drop where too many.
+
+        So many as are ``lacking`` are put where cells are not full, by chances that ``draw``, a whole number, decides: about
+        as many, by what the step before had room for. ``sort`` has to come before anything asks for the particles of a
+        cell.
+        """
+        kernels, ground = self._kernels(), self._ground()
+        position, _, _, order, starts, room = particles.arrays()
+        kernels.drop_surplus(position, order, starts, room, self.grid.n)
+        where = (phi, min(max(lacking, 0) * self._share, 1.0), draw, *ground)
+        kernels.count_in_depth(position, order, starts, room, self._counts, *where)
+        first = self._make_room(particles)
+        made = particles.count - first
+        if made:
+            kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
+        self._share = self._share * min(max(lacking / made, 0.5), 2.0) if lacking > 0 and made else FIRST_SHARE
+
+    def find_crowding(self, particles: Particles, phi, out, dt: float) -> None:
+        """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few."""
+        position, _, _, order, starts, room = particles.arrays()
+        kernels = self._kernels()
+        kernels.find_crowding(position, order, starts, room, phi, out, RESTORED / dt, *self._ground())
+
+    def _make_room(self, particles: Particles) -> int:
+        """Make room for those counted; how many there were before."""
+        first = particles.count
+        particles.grow(self._counts, self._offsets)
+        return first

@@ -1,0 +1,206 @@
+"""What particles carry, on the faces of a grid, and back: APIC (Jiang et al. 2015) and FLIP (Zhu and Bridson 2005).
+
+Nothing is added to a face by two threads at once: cells whose particles reach the same faces are not of one colour. On a
+CPU a colour is every other slab of planes, on a GPU every third cell along each axis. So the sums are the same on any
+number of threads.
+"""
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, kernel_family, strides_of
+from ..kernels.layout import IntArray
+from ..kernels.loops import BLOCK, position_in_box
+from ..operators.interpolation import place_of, sample_at, step_to_corner
+from .particles import Cloud, Particles, set_vector, vector_at, zero_of
+
+SLAB = 4
+"""Planes in a slab: what its particles reach ends a plane before it and a plane behind it."""
+LEAST_WEIGHT = 1e-4
+"""Weights that sum to less on a face are none: what a particle just short of a whole cell away would say alone."""
+
+
+@ti.func
+def face_place(x, axis: ti.template(), n):
+    """The place of a position among the faces of a component."""
+    q = x + ti.f32(0.5)
+    q[axis] += ti.f32(0.5)
+    return place_of(q, n)
+
+
+@ti.func
+def corner_weight(fraction, corner: ti.template()):
+    """The weight of one of the 2^dim places around, in multilinear interpolation."""
+    weight = ti.f32(1.0)
+    for axis in ti.static(range(fraction.n)):
+        weight *= fraction[axis] if ti.static((corner >> axis) & 1) else ti.f32(1.0) - fraction[axis]
+    return weight
+
+
+@ti.func
+def _scatter_particle(cloud, p, velocity: Array, weight: Array, n, dx):
+    x = vector_at(cloud.position, p, cloud.room, zero_of(n))
+    cells = cells_of(strides_of(n), n)
+    for axis in ti.static(range(n.n)):
+        place = face_place(x, axis, n)
+        value = cloud.velocity[address(p + axis * cloud.room, ARRAY_BITS)]
+        slope = zero_of(n)
+        for k in ti.static(range(n.n)):
+            slope[k] = dx * cloud.affine[address(p + (axis * ti.static(n.n) + k) * cloud.room, ARRAY_BITS)]
+        value -= slope.dot(place.fraction)
+        for corner in ti.static(range(2**n.n)):
+            face = axis * cells + place.first + step_to_corner(corner, place.s)
+            w, there = corner_weight(place.fraction, corner), value
+            for k in ti.static(range(n.n)):
+                if ti.static((corner >> k) & 1):
+                    there += slope[k]
+            velocity[face] = velocity[face] + w * there
+            weight[face] = weight[face] + w
+
+
+@ti.func
+def _scatter_cell(c, cloud, velocity: Array, weight: Array, n, dx):
+    for i in range(cloud.starts[c], cloud.starts[c + 1]):
+        _scatter_particle(cloud, cloud.order[i], velocity, weight, n, dx)
+
+
+@ti.func
+def _scatter_slab(first, cloud, velocity: Array, weight: Array, n, dx):
+    """The particles of the planes of a slab, from its ``first`` on."""
+    s = strides_of(n)
+    for plane in range(first, ti.min(first + SLAB, n[0] + 1)):
+        begin = ti.cast(plane * s[0], ti.i32)
+        for c in range(begin, begin + ti.cast(s[0], ti.i32)):
+            _scatter_cell(c, cloud, velocity, weight, n, dx)
+
+
+@ti.func
+def _divide_at(velocity: Array, weight: Array, i):
+    if weight[i] > LEAST_WEIGHT:
+        velocity[i] = velocity[i] / weight[i]
+    else:
+        velocity[i] = ti.f32(0.0)
+        weight[i] = ti.f32(0.0)
+
+
+@ti.func
+def _gather_particle(cloud, p, velocity: Array, before: Array, n, inv_dx, kept, flips: ti.template()):
+    x = vector_at(cloud.position, p, cloud.room, zero_of(n))
+    cells = cells_of(strides_of(n), n)
+    for axis in ti.static(range(n.n)):
+        place = face_place(x, axis, n)
+        at = address(p + axis * cloud.room, ARRAY_BITS)
+        value = sample_at(velocity, axis * cells, place)
+        if ti.static(flips):
+            cloud.velocity[at] = value + kept * (cloud.velocity[at] - sample_at(before, axis * cells, place))
+        else:
+            cloud.velocity[at] = value
+            slope = zero_of(n)
+            for corner in ti.static(range(2**n.n)):
+                u = velocity[axis * cells + place.first + step_to_corner(corner, place.s)]
+                for k in ti.static(range(n.n)):
+                    others = ti.f32(1.0)
+                    for other in ti.static(range(n.n)):
+                        if ti.static(other != k):
+                            f = place.fraction[other]
+                            others *= f if ti.static((corner >> other) & 1) else ti.f32(1.0) - f
+                    slope[k] += others * u if ti.static((corner >> k) & 1) else -others * u
+            for k in ti.static(range(n.n)):
+                cloud.affine[address(p + (axis * ti.static(n.n) + k) * cloud.room, ARRAY_BITS)] = inv_dx * slope[k]
+
+
+@kernel_family
+def scatter_kernels(loops, rows, serial):
+    IntVector, dim = loops.IntVector, loops.dim
+
+    @ti.kernel
+    def add_colour(
+        position: Array, carried: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
+        velocity: Array, weight: Array, n: IntVector, dx: ti.f32, colour: IntVector,
+    ):  # fmt: skip
+        cloud = Cloud(position, carried, affine, order, starts, room)
+        if ti.static(rows):
+            if ti.static(serial):
+                ti.loop_config(serialize=True)
+            for index in range(BLOCK * ((n[0] + 2 * SLAB - 1) // (2 * SLAB))):
+                if index % BLOCK == 0:
+                    first = 1 + SLAB * (2 * (index // BLOCK) + colour[0])
+                    if first <= n[0]:
+                        _scatter_slab(first, cloud, velocity, weight, n, dx)
+        else:
+            thirds = (n + 2) // 3
+            for index in range(thirds.prod()):
+                I = 3 * position_in_box(index, n * 0, thirds, dim - 1) + colour + 1
+                if (I <= n).all():
+                    _scatter_cell(ti.cast(flat(I, strides_of(n)), ti.i32), cloud, velocity, weight, n, dx)
+
+    @ti.kernel
+    def divide(velocity: Array, weight: Array, count: ti.i32):
+        for i in range(count):
+            _divide_at(velocity, weight, i)
+
+    return add_colour, divide
+
+
+@kernel_family
+def gather_kernels(loops, flips):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def gather(
+        position: Array, carried: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
+        velocity: Array, before: Array, n: IntVector, inv_dx: ti.f32, kept: ti.f32, number: ti.i32,
+    ):  # fmt: skip
+        for p in range(number):
+            cloud = Cloud(position, carried, affine, order, starts, room)
+            _gather_particle(cloud, p, velocity, before, n, inv_dx, kept, flips)
+
+    return (gather,)
+
+
+class Transfer:
+    """Takes velocities from the particles of a grid to its faces and back.
+
+    Args:
+        grid: A staggered grid.
+    """
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+        self._kernels = scatter_kernels(grid.loops, grid.loops.rows, grid.costly_loops.serial)
+        dim, colours = grid.dim, 2 if grid.loops.rows else 3
+        count = colours if grid.loops.rows else colours**dim
+        ints = int_vector(dim)
+        self._colours = [ints(*(k // colours**axis % colours for axis in range(dim))) for k in range(count)]
+
+    def to_faces(self, particles: Particles, velocity, weight) -> None:
+        """Mean velocity of the particles around each face, with what each says of it there, m/s; 0 where there are none.
+
+        Args:
+            particles: Sorted.
+            velocity: Of the grid; all of it is set, ghosts too.
+            weight: Of the same length: the sum of the weights of the particles around each face.
+        """
+        grid = self.grid
+        grid.require(grid.dim, velocity=velocity, weight=weight)
+        velocity.fill(0.0)
+        weight.fill(0.0)
+        for colour in self._colours:
+            self._kernels.add_colour(*particles.arrays(), velocity, weight, grid.n, grid.dx, colour)
+        self._kernels.divide(velocity, weight, grid.dim * grid.cells)
+
+    def from_faces(self, particles: Particles, velocity, before=None, flip: float = 0.0) -> None:
+        """Give the particles the velocity where they are: APIC, or FLIP if ``before`` is given.
+
+        Args:
+            particles: Whose velocities are set; with APIC their derivatives too.
+            velocity: On the faces, known all around the particles, m/s.
+            before: What it was when the particles' own velocities made it; then they change by what has changed.
+            flip: The part of their own deviation from ``before`` that they keep.
+        """
+        grid = self.grid
+        grid.require(grid.dim, velocity=velocity)
+        kernels = gather_kernels(grid.loops, before is not None)
+        arrays = particles.arrays()
+        kernels.gather(
+            *arrays, velocity, velocity if before is None else before, grid.n, 1.0 / grid.dx, flip, particles.count
+        )

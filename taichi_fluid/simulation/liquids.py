@@ -1,0 +1,54 @@
+"""A liquid in a flow: built as its scene says, and the stages of its step."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..liquid.liquid import Liquid
+from ..scene import Liquid as LiquidConfig
+from ..scene import Scene
+
+
+def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
+    """Let there be the bodies of a scene, and nothing else."""
+    liquid.clear()
+    for body in config.bodies:
+        liquid.add(body.shape, *body.geometry(), body.velocity)
+    liquid.find_surface()
+    liquid.begin(velocity)
+
+
+def pour(engine: Any, dt: float) -> None:
+    """Fill what sources cover with liquid of their velocity."""
+    for source in engine.scene.sources:
+        if source.active(engine.time):
+            engine.liquid.add(source.shape, *source.geometry(), source.velocity)
+
+
+def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
+    """Carry the particles along the velocity; theirs, on the faces, is the new one."""
+    engine.liquid.carry(engine.state.velocity.current, dt)
+    yield
+    engine.liquid.gather(engine.state.velocity.current, dt)
+    engine.fill_velocity()
+
+
+def project_liquid(engine: Any, dt: float) -> Iterator[None]:
+    """Make the velocity of the liquid free of divergence, and give the particles what of it is theirs."""
+    solver, config, liquid = engine.scene.solver, engine.scene.liquid, engine.liquid
+    engine.pressure_result = liquid.project(
+        engine.state.velocity.current,
+        engine.state.pressure,
+        dt=dt,
+        rho=engine.scene.fluid.rho,
+        tolerance=solver.tolerance,
+        max_iterations=solver.max_iterations,
+    )
+    engine.expansion, engine.pressed = liquid.expansion, dt
+    yield
+    liquid.scatter(engine.state.velocity.current, config.flip if config.transfer == "flip" else None)
+
+
+def waves(scene: Scene) -> float:
+    """The speed, m/s, that what falls for a cell has: where no other is known, no wave should pass more in a step."""
+    return math.sqrt(math.hypot(*scene.gravity) * scene.domain.dx) if scene.liquid is not None else 0.0
