@@ -86,13 +86,12 @@ def _use(scene: Scene, views: bool) -> None:
     """Do with a scene what a window and a recording do: a kernel is compiled where it is first launched."""
     import numpy as np
 
-    from ..render.views import VIEWS
     from ..viewer.session import Session
     from ..viewer.window import pack
 
     session = Session(scene)
     session.draw()
-    for view in dict.fromkeys([scene.look.view, *(VIEWS if views else ())]):
+    for view in dict.fromkeys([scene.look.view, *(scene.views if views else ())]):
         session.set({"look.view": view})
         for detail in (1.0, 0.5):  # whole, and enlarged
             session.detail = detail

@@ -65,8 +65,10 @@ def _part_along(solids, c, s, axis: ti.template()):
                 upper = ti.f32(1.0 if (corner >> k) & 1 else -1.0)
                 g[k] += ti.f32(0.5) * upper * (solids.distance[c + step] + solids.distance[c + step - s[k]])
             else:
-                g[k] += ti.f32(1.0 if (corner >> k) & 1 else -1.0) * ti.f32(0.5) * (
-                    solids.distance[c + step] + solids.distance[c + step - s[axis]]
+                g[k] += (
+                    ti.f32(1.0 if (corner >> k) & 1 else -1.0)
+                    * ti.f32(0.5)
+                    * (solids.distance[c + step] + solids.distance[c + step - s[axis]])
                 )
     return g[axis] * g[axis] / ti.max(g.dot(g), ti.f32(1e-20))
 
@@ -76,7 +78,7 @@ def _slip_at(c, I, s, u: Array, solids):
     """Closed faces keep what goes along the solid, and have the solid's own velocity across it."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, solids.n)
-        if solids.open[face] == 0 and (I <= solids.n).all():
+        if solids.open[face] == 0 and (solids.n >= I).all():
             across = _part_along(solids, c, s, axis)
             u[face] = across * solids.velocity_at(c, I, s, axis) + (ti.f32(1.0) - across) * u[face]
 

@@ -83,6 +83,4 @@ class FreeSurface(Projection):
         self.grid.require(pressure=pressure)
         self.grid.require(self.grid.dim, velocity=velocity)
         system = self.solver.system
-        self._surface_gradient.subtract(
-            velocity, pressure, self.open, system.open, system.inv_diag, self.grid.n, scale
-        )
+        self._surface_gradient.subtract(velocity, pressure, self.open, system.open, system.inv_diag, self.grid.n, scale)

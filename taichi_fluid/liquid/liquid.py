@@ -83,6 +83,14 @@ class Liquid:
         self._extension.from_particles(velocity, self._weight, LAYERS)
         self.walls.fill_velocity(velocity, keep=True)
 
+    def take_over(self, velocity) -> None:
+        """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
+        self.particles.clear()
+        self._seeding.fill_below(self.particles, self.phi, velocity)
+        self.target = self.particles.count
+        self.expansion.fill(0.0)
+        self.find_surface()
+
     def find_surface(self) -> None:
         """Find where the particles are, and the surface."""
         self.particles.sort()
@@ -103,7 +111,9 @@ class Liquid:
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
         copy_values(velocity, self._before)
 
-    def project(self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int) -> SolveResult:
+    def project(
+        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int
+    ) -> SolveResult:
         """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``."""
         projection = self.prepare(getattr(self, "_method", "auto"))
         projection.update(self.phi)

@@ -122,9 +122,7 @@ def motion_kernels(loops, third, beside):
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
-    def move(
-        position: Array, velocity: Array, n: Index, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32
-    ):
+    def move(position: Array, velocity: Array, n: Index, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32):
         for p in range(number):
             way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
             set_vector(position, p, room, way.kept(x + way.shift_of(x, third)))
@@ -172,6 +170,4 @@ class Motion:
         if self.solids is None:
             kernels.move(particles.position, velocity, grid.n, self._leave, step, room, number)
         else:
-            kernels.move_beside(
-                particles.position, velocity, self._leave, step, room, number, *self.solids.arguments()
-            )
+            kernels.move_beside(particles.position, velocity, self._leave, step, room, number, *self.solids.arguments())

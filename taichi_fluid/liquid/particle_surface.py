@@ -10,10 +10,10 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, int_vector, kernel_family, strides_of
+from ..kernels import Array, flat, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray
 from .motion import away_from, distance_at
-from .particles import Cloud, Particles, vector_at, zero_of
+from .particles import Cloud, Particles, vector_at
 
 REACH = 1.5
 """How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""

@@ -99,7 +99,7 @@ def sorting_kernels(loops):
         for share in range(SHARES):
             sums[share] = sum_share(counts, length * share // SHARES, length * (share + 1) // SHARES)
         ti.loop_config(serialize=True)
-        for whole in range(1):
+        for _whole in range(1):
             total = ti.i32(0)
             for share in range(SHARES):
                 total += sums[share]
@@ -181,9 +181,7 @@ class Particles:
         self.room = room
         components = {"position": dim, "velocity": dim, "affine": dim * dim}
         self._spare = {name: ti.ndarray(ti.f32, count * room) for name, count in components.items()}
-        self.position, self.velocity, self.affine = (
-            ti.ndarray(ti.f32, count * room) for count in components.values()
-        )
+        self.position, self.velocity, self.affine = (ti.ndarray(ti.f32, count * room) for count in components.values())
         self.order, self._cell = ti.ndarray(ti.i32, room), ti.ndarray(ti.i32, room)
         self._kernels.put_in_line(self.order, room)
 

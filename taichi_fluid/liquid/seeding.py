@@ -7,7 +7,7 @@ from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
 from ..kernels import Array, flat, float_vector, kernel_family
 from ..kernels.layout import IntArray
-from ..operators.interpolation import sample_velocity
+from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
 from .motion import CLEARANCE, distance_at
@@ -21,6 +21,8 @@ RESTORED = 0.1
 """Part of what particles are too many or too few, over 3^dim cells, that a step spreads or gathers."""
 FIRST_SHARE = 1e-4
 """Chance of a place for each particle that is lacking, before it is known how many places there are."""
+EVERYWHERE = 2.0
+"""What is more likely than all others."""
 SHALLOW = 0.5
 """How deep, in cells, a cell lies at least where particles are put that have been taken away elsewhere."""
 
@@ -89,7 +91,10 @@ def _wants_shape(c, I, place, cloud, ground, shape):
 
 @argument
 class Lack:
-    """How likely a place is filled where a cell is not full, and what the chances of this step are drawn from."""
+    """How likely a place is filled where a cell is not full, and what the chances of this step are drawn from.
+
+    From ``EVERYWHERE`` on each place is filled that lies in the liquid.
+    """
 
     phi: object
     likely: object
@@ -100,11 +105,13 @@ class Lack:
 def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
+    seed = _seed_of(I, place)
     few = count < ti.static(LEAST[I.n]) and depth >= BELOW
+    if lack.likely >= EVERYWHERE:
+        few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
     if count < ti.static(FULL[I.n]) and depth >= SHALLOW:
         few = few or hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely
     if few:
-        seed = _seed_of(I, place)
         wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
     return wanted
 
@@ -300,16 +307,25 @@ class Seeding:
         as many, by what the step before had room for. ``sort`` has to come before anything asks for the particles of a
         cell.
         """
-        kernels, ground = self._kernels(), self._ground()
+        kernels = self._kernels()
         position, _, _, order, starts, room = particles.arrays()
         kernels.drop_surplus(position, order, starts, room, self.grid.n)
-        where = (phi, min(max(lacking, 0) * self._share, 1.0), draw, *ground)
+        made = self._put(particles, velocity, phi, min(max(lacking, 0) * self._share, 1.0), draw)
+        self._share = self._share * min(max(lacking / made, 0.5), 2.0) if lacking > 0 and made else FIRST_SHARE
+
+    def fill_below(self, particles: Particles, phi, velocity) -> None:
+        """Make all particles that a level set has room for, of the velocity on the faces; there were none."""
+        self._put(particles, velocity, phi, EVERYWHERE, 0)
+
+    def _put(self, particles: Particles, velocity, phi, likely: float, draw: int) -> int:
+        """Put particles where they are wanted; how many."""
+        kernels, where = self._kernels(), (phi, likely, draw, *self._ground())
+        position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_depth(position, order, starts, room, self._counts, *where)
         first = self._make_room(particles)
-        made = particles.count - first
-        if made:
+        if first < particles.count:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
-        self._share = self._share * min(max(lacking / made, 0.5), 2.0) if lacking > 0 and made else FIRST_SHARE
+        return particles.count - first
 
     def find_crowding(self, particles: Particles, phi, out, dt: float) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few."""

@@ -11,7 +11,7 @@ from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, ke
 from ..kernels.layout import IntArray
 from ..kernels.loops import BLOCK, position_in_box
 from ..operators.interpolation import place_of, sample_at, step_to_corner
-from .particles import Cloud, Particles, set_vector, vector_at, zero_of
+from .particles import Cloud, Particles, vector_at, zero_of
 
 SLAB = 4
 """Planes in a slab: what its particles reach ends a plane before it and a plane behind it."""
@@ -130,7 +130,7 @@ def scatter_kernels(loops, rows, serial):
             thirds = (n + 2) // 3
             for index in range(thirds.prod()):
                 I = 3 * position_in_box(index, n * 0, thirds, dim - 1) + colour + 1
-                if (I <= n).all():
+                if (n >= I).all():
                     _scatter_cell(ti.cast(flat(I, strides_of(n)), ti.i32), cloud, velocity, weight, n, dx)
 
     @ti.kernel

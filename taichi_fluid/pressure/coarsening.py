@@ -18,22 +18,13 @@ class _Fine:
 
 @argument
 class _Coarse:
-    """What the coarser grid solves for, 0 where that is air or solid and -1 where a wall is; its faces, cells and seams.
-
-    With a ``surface`` the pressure is held in the air.
-    """
+    """What the coarser grid solves for, how far its faces are open, its cells and seams; whether it ends at a ``surface``."""
 
     unknown: object
     open: object
     n: object
     wrap: object
     surface: object
-
-    @ti.func
-    def closes(self, c):
-        """Whether nothing goes through the faces of a cell."""
-        mark = self.unknown[c]
-        return mark < 0 if ti.static(self.surface) else mark <= 0
 
 
 @ti.func
@@ -66,7 +57,7 @@ def _child_beside(I, axis: ti.template(), part: ti.template()):
 
 @ti.func
 def _drop_split_at(c, I, s, fine, coarse: Array):
-    """Mark, by -1, a coarse cell that a wall runs through: it would have one value for both sides of the wall.
+    """Do not solve for a coarse cell that a wall runs through: it would have one value for both sides of the wall.
 
     Along each axis its children stand face to face; where most pairs cannot see each other, there is a wall.
     """
@@ -88,15 +79,15 @@ def _drop_split_at(c, I, s, fine, coarse: Array):
                     else:
                         walled += 1
         if walled > clear:
-            coarse[c] = ti.f32(-1.0)
+            coarse[c] = ti.f32(0.0)
 
 
 @ti.func
 def _coarsen_open_at(c, I, s, fine, coarse):
     """Openness of the lower faces of a coarse cell, the last layer of upper faces included: the mean of its parts.
 
-    Faces of cells that are not solved for are closed, but for those on the sides of the box, and with a ``surface`` for
-    those of air, where the pressure is held: as far away as a centre, which costs an iteration or two.
+    Faces of cells that are not solved for are closed, but for those on the sides of the box. What is held at a surface
+    goes into the diagonal; see ``_coarsen_held_at``.
     """
     n, fine_cells, cells = coarse.n, cells_of(fine.s, fine.n), cells_of(s, coarse.n)
     for axis in ti.static(range(s.n)):
@@ -108,16 +99,48 @@ def _coarsen_open_at(c, I, s, fine, coarse):
             if is_face_of_box(J, fine.n, axis):
                 part_open = fine.open[flat(J, fine.s) + axis * fine_cells]
                 if ti.static(coarse.surface):
-                    # What is held nearer than the next centre counts for more; on sides that is what it is to do.
+                    # What is held nearer than the next centre weighs more than 1; on sides it is to do so here too.
                     if J[axis] > 1 and J[axis] <= fine.n[axis]:
                         part_open = ti.min(part_open, ti.f32(1.0))
                 total += part_open
                 count += ti.f32(1.0)
         above = I[axis] > n[axis] and coarse.wrap[axis] == 0
         below = I[axis] == 1 and coarse.wrap[axis] == 0
-        if (coarse.closes(c) and not above) or (coarse.closes(c - s[axis]) and not below):
+        unseen, unseen_below = coarse.unknown[c] == 0, coarse.unknown[c - s[axis]] == 0
+        if (unseen and not above) or (unseen_below and not below):
             total = ti.f32(0.0)
         coarse.open[c + axis * cells] = total / ti.max(count, ti.f32(1.0))
+
+
+@ti.func
+def _held_by_faces(c, I, s, fine):
+    """What faces between a cell that is solved for and air hold of it."""
+    held, cells = ti.f32(0.0), cells_of(fine.s, fine.n)
+    if fine.unknown[c] > 0:
+        for axis in ti.static(range(s.n)):
+            for side in ti.static(range(2)):
+                on_side = I[axis] == (fine.n[axis] if ti.static(side == 1) else 1)
+                if fine.unknown[c + (2 * side - 1) * s[axis]] == 0 and not on_side:
+                    held += fine.open[c + axis * cells + side * s[axis]]
+    return held
+
+
+@ti.func
+def _coarsen_held_at(c, I, s, fine, held: Array, coarse: Array, finest: ti.template()):
+    """What is held of the children, over the number of faces that a coarse face is made of: as near as to them."""
+    total = ti.f32(0.0)
+    for child in range(2**s.n):
+        J, inside = I * 2 - 1, 1
+        for a in ti.static(range(s.n)):
+            J[a] += (child >> a) & 1
+            if J[a] > fine.n[a]:
+                inside = 0
+        if inside == 1:
+            if ti.static(finest):
+                total += _held_by_faces(flat(J, fine.s), J, fine.s, fine)
+            else:
+                total += held[flat(J, fine.s)]
+    coarse[c] = total * ti.f32(0.5 ** (s.n - 1))
 
 
 @ti.func
@@ -143,15 +166,21 @@ def coarsening_kernels(loops, surface):
     @ti.kernel
     def coarsen_open(fine: Array, coarse: Array, unknown: Array, n: IntVector, fine_n: IntVector, wrap: IntVector):
         finer = _Fine(fine, fine, fine_n, strides_of(fine_n))
-        loops.each_cell_in(
-            n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, _Coarse(unknown, coarse, n, wrap, surface))
-        )
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _coarsen_open_at, (finer, _Coarse(unknown, coarse, n, wrap, surface)))
 
     @ti.kernel
     def scale_sides(open: Array, n: IntVector, factors: Box):
         loops.each_side(n, _scale_side_at, (open, n, factors))
 
-    return coarsen_unknowns, drop_split, coarsen_open, scale_sides
+    @ti.kernel
+    def coarsen_held(fine: Array, open: Array, held: Array, coarse: Array, n: IntVector, fine_n: IntVector):
+        each_cell(n, _coarsen_held_at, (_Fine(fine, open, fine_n, strides_of(fine_n)), held, coarse, False))
+
+    @ti.kernel
+    def hold(fine: Array, open: Array, held: Array, coarse: Array, n: IntVector, fine_n: IntVector):
+        each_cell(n, _coarsen_held_at, (_Fine(fine, open, fine_n, strides_of(fine_n)), held, coarse, True))
+
+    return coarsen_unknowns, drop_split, coarsen_open, scale_sides, coarsen_held, hold
 
 
 def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]) -> None:
@@ -159,7 +188,8 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
 
     ``factors`` multiply what is open of the faces on each side of the box, flat as in ``BoundaryCoefficients.box``.
     """
-    coarse.surface = fine.surface
+    if fine.surface:
+        coarse.end_at_surface()
     kernels = coarsening_kernels(coarse.grid.loops, fine.surface)
     kernels.coarsen_unknowns(fine.unknown, coarse.unknown, coarse.n, fine.n)
     if coarse.coupling.cut:
@@ -168,3 +198,7 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
         kernels.coarsen_open(fine.open, coarse.open, coarse.unknown, coarse.n, fine.n, coarse.wrap)
         coarse.close_sides()
         kernels.scale_sides(coarse.open, coarse.n, float_vector(len(factors))(*factors))
+        if fine.surface:
+            hold = kernels.hold if fine.held is None else kernels.coarsen_held
+            held = fine.open if fine.held is None else fine.held
+            hold(fine.unknown, fine.open, held, coarse.held, coarse.n, fine.n)

@@ -30,7 +30,6 @@ from ..kernels import (
 from ..operators.differences import difference_sum, open_difference_sum
 from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
-
 NEAREST = 1e-3
 """How near to a centre a surface is taken to be at the least, in cells."""
 
@@ -250,9 +249,15 @@ def _close_at(c, I, s, open: Array, n, kept, axis: ti.template()):
 
 
 @ti.func
-def _keep_marked_at(c, I, s, inv_diag: Array, unknown: Array):
+def _keep_marked_at(c, I, s, inv_diag: Array, unknown: Array, held: Array, holds: ti.template()):
     if unknown[c] <= 0:
         inv_diag[c] = ti.f32(0.0)
+    elif ti.static(holds):
+        if held[c] > 0:
+            faces = ti.f32(0.0)
+            if inv_diag[c] > 0:
+                faces = ti.f32(1.0) / inv_diag[c]
+            inv_diag[c] = ti.f32(1.0) / (faces + held[c])
 
 
 @ti.func
@@ -317,7 +322,11 @@ def setup_kernels(loops, held_by_cell):
 
     @ti.kernel
     def keep_marked(inv_diag: Array, unknown: Array, n: Index):
-        each_cell(n, _keep_marked_at, (inv_diag, unknown))
+        each_cell(n, _keep_marked_at, (inv_diag, unknown, inv_diag, False))
+
+    @ti.kernel
+    def add_held(inv_diag: Array, unknown: Array, held: Array, n: Index):
+        each_cell(n, _keep_marked_at, (inv_diag, unknown, held, True))
 
     @ti.kernel
     def mark_wet(phi: Array, open: Array, unknown: Array, n: Index):
@@ -337,7 +346,7 @@ def setup_kernels(loops, held_by_cell):
         loops.each_side(n, wrap_or_clear, (a, n, wrap))
 
     made = (mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts)
-    return *made, keep_marked, mark_wet, divide_by_part
+    return *made, keep_marked, add_held, mark_wet, divide_by_part
 
 
 def renewed(vector, values: list[int]):
@@ -353,6 +362,7 @@ class LinearSystem:
         open: How far each lower face is open, 0 to 1; nothing that is read before ``set_sides`` asks for it.
         coupling: Which kernels serve this operator.
         surface: Whether the unknowns end at a surface at which the value is 0, nearer than the next centre.
+        held: What such a surface adds to the diagonal of each cell of a coarse grid, where it runs within cells.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
     """
 
@@ -362,7 +372,7 @@ class LinearSystem:
         self.inv_diag = grid.array()
         self.unknown = grid.array()
         self.open = self._nothing = ti.ndarray(ti.f32, 1)
-        self.coupling, self.surface = Coupling(), False
+        self.coupling, self.surface, self.held = Coupling(), False, None
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops, False)
 
@@ -409,6 +419,12 @@ class LinearSystem:
         self.set_ghosts(self.unknown, self.wrap)
         self._kernels.divide_by_part(phi, self.open, self.n)
 
+    def end_at_surface(self) -> None:
+        """Make room for what a surface within the cells holds."""
+        self.surface = True
+        if self.held is None:
+            self.held = self.grid.array()
+
     def close_sides(self) -> None:
         """Close the faces on sides that neither hold a value nor wrap; a periodic axis has the same at both ends."""
         self._kernels.close_sides(self.open, self.n, self._kept)
@@ -423,7 +439,9 @@ class LinearSystem:
         """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
-            if self.surface:
+            if self.held is not None:
+                self._kernels.add_held(self.inv_diag, self.unknown, self.held, self.n)
+            elif self.surface:
                 self._kernels.keep_marked(self.inv_diag, self.unknown, self.n)
             self.set_ghosts(self.inv_diag, self.wrap)
             self._kernels.mark_faces(self.open, self.inv_diag, self.n)

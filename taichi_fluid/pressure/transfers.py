@@ -6,7 +6,17 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 """
 
 from .._ti import argument, loaded, ti
-from ..kernels import LONG_STRIPS, Array, along_strip, cell_of_strip, cells_of, fast_min, flat, kernel_family, strides_of
+from ..kernels import (
+    LONG_STRIPS,
+    Array,
+    along_strip,
+    cell_of_strip,
+    cells_of,
+    fast_min,
+    flat,
+    kernel_family,
+    strides_of,
+)
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
 from .system import System, product_at, where_solved, write_strip_of_system

@@ -17,6 +17,7 @@ from .camera import View, orbit_view
 from .colour_maps import Tables
 from .image import Image
 from .legend import Legend
+from .liquid import LiquidPicture
 from .optics import Optics
 from .ranges import Plane, Ranges, Smoothed, plane_of
 from .sheets import render_sheets
@@ -122,6 +123,12 @@ class Parts:
             look, direction, **arrays, distance=self.distance, opacity=opacity, brightness=brightness, flat=flat
         )
 
+    @property
+    def bodies(self) -> tuple | None:
+        """The solids without light, as kernels take them: distance, owner, colours; None without."""
+        solids = self.simulation.solids
+        return (solids.distance, solids.owner, self._colours) if solids else None
+
     def surfaces(self, look: Look) -> tuple | None:
         """The solids, lit through the optical volume, as kernels take them; None without."""
         solids, optics, dim = self.simulation.solids, self.optics, self.simulation.grid.dim
@@ -130,7 +137,8 @@ class Parts:
         colour, towards = float_vector(3), float_vector(dim)(*light_direction(look, dim))
         sun = colour(*(look.light_strength * channel for channel in look.light))
         lamp = (optics.light, optics.light_grid.n, sun, colour(*look.ambient), towards)
-        return (solids.distance, solids.owner, self._colours, *lamp)
+        assert self.bodies is not None
+        return (*self.bodies, *lamp)
 
     def draw_smoke(self, look: Look, image: Image) -> None:
         """Fill the picture with the optical volume."""
@@ -357,6 +365,34 @@ class TracerStreaks(LitVolume):
         parts.add_legend(look, "speed", limits)
 
 
+class LiquidSurface:
+    """The surface of a liquid: refracting in 3D, filled in 2D."""
+
+    def __init__(self, parts: Parts):
+        self.parts, self._picture = parts, LiquidPicture(parts.simulation.grid)
+
+    def needs(self, look: Look) -> tuple:
+        """What of a look the preparation depends on: nothing."""
+        return ()
+
+    def prepare(self, look: Look) -> None:
+        """Copy the level set."""
+        assert self.parts.simulation.liquid is not None
+        self._picture.prepare(self.parts.simulation.liquid.phi)
+
+    def measure(self, look: Look) -> None:
+        """Find what is spanned by colours that follow the values on a plane: there are none."""
+
+    def draw(self, look: Look, image: Image) -> None:
+        """Fill the picture."""
+        parts, config = self.parts, self.parts.simulation.scene.liquid
+        assert config is not None
+        sun = tuple(look.light_strength * channel for channel in look.light)
+        light = (sun, look.ambient, light_direction(look, parts.simulation.grid.dim))
+        background, liquid = (look.background_top, look.background_bottom), (config.absorption, config.colour)
+        self._picture.draw(image, background, look.exposure, liquid, light, parts.view(image), parts.bodies)
+
+
 def light_direction(look: Look, dim: int) -> list[float]:
     """Unit vector towards the light."""
     vector: Sequence[float] = look.light_direction or DEFAULT_LIGHT[:dim]
@@ -364,5 +400,12 @@ def light_direction(look: Look, dim: int) -> list[float]:
     return [x / length for x in vector]
 
 
-VIEWS = {"volume": LitVolume, "sheets": Sheets, "slice": Slice, "arrows": Arrows, "tracers": TracerStreaks}
+VIEWS = {
+    "volume": LitVolume,
+    "sheets": Sheets,
+    "slice": Slice,
+    "arrows": Arrows,
+    "tracers": TracerStreaks,
+    "surface": LiquidSurface,
+}
 """By the name that a look gives them."""

@@ -31,6 +31,11 @@ def bytes_needed(scene: Scene) -> int:
     if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
         words += 1 if scene.solids else 0  # distance of the middles of faces
+    if scene.liquid is not None:
+        words += (
+            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 2
+        )  # surface, marks, faces of all levels, counts
+        words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown
@@ -40,6 +45,24 @@ def bytes_needed(scene: Scene) -> int:
     grids = 2 if scene.look.compare else 1
     # The picture, and with two grids its halves; the rest: partial sums, scalars of the solvers.
     return grids * (int(4 * (words * padded + picture)) + 2**20)
+
+
+def bytes_of_particle(dim: int) -> int:
+    """Of a liquid: twice what a particle carries, its cell and its place in the order."""
+    return 4 * (2 * (2 * dim + dim * dim) + 2)
+
+
+def most_particles(scene: Scene) -> float:
+    """How many particles a liquid may come to have: those of its bodies, or with sources of a box that is full."""
+    box = math.prod(scene.domain.shape) * (9 if scene.dim == 2 else 8)
+    if scene.liquid is None:
+        return 0
+    own = 0.0
+    for body in scene.liquid.bodies:
+        _, b, radius = body.geometry()
+        volume = math.prod(2 * half for half in b) if body.shape == "box" else (2 * radius) ** scene.dim
+        own += volume / scene.domain.dx**scene.dim * (9 if scene.dim == 2 else 8)
+    return 1.1 * min(box, box if scene.sources else own)
 
 
 def gib(count: float) -> str:

@@ -86,8 +86,8 @@ def _resample_component(source: Grid, values, begin: int, target: Grid, out, off
 def resample(source: Simulation, target: Simulation) -> None:
     """Carry the state of a running flow over to a grid of another resolution over the same box.
 
-    Velocity, pressure and the quantities that both carry, the time, the number of steps and the fuel burnt; what only
-    ``target`` carries stays. Both are between two steps; ``source`` stays as it is, but for its room for next values.
+    Velocity, pressure and the quantities that both carry, the time, the number of steps and the fuel burnt, and a liquid, of
+    which the surface goes over and is filled with new particles; what only ``target`` carries stays. Both are between two steps; ``source`` stays as it is, but for its room for next values.
 
     Args:
         source: The flow.
@@ -132,6 +132,11 @@ def resample(source: Simulation, target: Simulation) -> None:
     velocity, out = before.velocity.current, after.velocity.current
     for axis, (offset, begin) in enumerate(zip(after.velocity.begins(), before.velocity.begins(), strict=True)):
         _resample_component(old, velocity, begin, new, out, offset, axis)
+    if source.liquid is not None and target.liquid is not None:
+        level = before.scratch.first
+        level.copy_from(source.liquid.phi)
+        _resample_component(old, level, 0, new, target.liquid.phi, 0, SCALAR)
+        target.liquid.take_over(out)
     target.fill()
 
 

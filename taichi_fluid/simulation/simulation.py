@@ -123,12 +123,9 @@ class Simulation(Engine, Flow):
         """What solves the pressure, and why it is not what the scene asks for."""
         if self._scene.solver.sweeps is not None:
             return PressureSolver("sweeps", "sweeps", "")
-        if self.liquid is not None:
-            return self.liquid.pressure_solver
         asked, sides = self._scene.solver.pressure, self.walls.pressure_sides()
-        return PressureSolver(
-            asked, *chosen(self.grid, asked, sides, cut=self.solids is not None or self.walls.open_in_part)
-        )
+        cut = self.solids is not None or self.walls.open_in_part or self.liquid is not None
+        return PressureSolver(asked, *chosen(self.grid, asked, sides, cut=cut))
 
     @property
     def scene(self) -> Scene:
@@ -145,6 +142,7 @@ class Simulation(Engine, Flow):
         before = self._scene
         same = {
             "domain": scene.domain == before.domain,
+            "liquid": (scene.liquid is None) == (before.liquid is None),
             "solids": scene.solids == before.solids,
             "solver.faces": scene.solver.faces == before.solver.faces,
         }
@@ -194,6 +192,8 @@ class Simulation(Engine, Flow):
         self.grid.require_runtime()
         for quantity in self.state.carried.values():
             quantity.clear()
+        if self.liquid is not None:
+            self.liquid.clear()
         self.fill_scalars()
 
     @property

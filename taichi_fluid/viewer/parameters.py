@@ -20,6 +20,7 @@ NOT_STEERED = (
     "domain.resolution",
     "domain.boundaries",
     "initial",
+    "liquid.bodies",
     "solids",
     "probes",
     "output",
@@ -32,6 +33,16 @@ AT_RESET = ("pictures",)
 """What a change reaches with the next reset only."""
 ONLY_OPEN = ("combustion.expansion", "blast")
 """What a box without an open side has no room for; of a source, the name alone."""
+OF_LIQUID = {
+    "fluid": ("rho", "gravity", "body_force"),
+    "combustion": (),
+    "solver": ("pressure", "tolerance", "max_iterations", "trace", "dt", "cfl", "max_dt"),
+    "live": ("pace", "radius", "push"),
+    "sources": ("velocity", "begin", "end", "center", "radius", "ends", "size"),
+}
+"""Of tables that a gas has too, what a liquid has to do with."""
+NOT_OF_LIQUID = ("extinction", "incandescence", "albedo", "compare", "sheets", "tracers", "tracer_life")
+"""What a picture of a liquid has nothing of."""
 AXES, COLOURS = "xyz", ("red", "green", "blue")
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
@@ -149,7 +160,15 @@ def sections(scene: Scene) -> list[Section]:
 def _hidden(scene: Scene, key: str) -> bool:
     name = key.rpartition(".")[2] if key.startswith("sources.") else key
     confined = name in ONLY_OPEN and not scene.domain.has_open
-    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined
+    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined or _of_gas(scene, key)
+
+
+def _of_gas(scene: Scene, key: str) -> bool:
+    """Whether a key means nothing in a scene that holds a liquid."""
+    table, name = key.partition(".")[0], key.rpartition(".")[2]
+    if scene.liquid is None or name == table:
+        return scene.liquid is not None and not OF_LIQUID.get(table, name)
+    return name not in OF_LIQUID.get(table, (name,)) or (table == "look" and name in NOT_OF_LIQUID)
 
 
 def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parameter]:
@@ -172,7 +191,8 @@ def _parts(scene: Scene, field: FieldInfo, annotation: Any, whole: Parameter) ->
     """The parameter, or one for each component of it."""
     value = whole.value
     whole = whole._replace(whole=_plain(value))
-    texts = scene.quantities if whole.key == "look.quantity" else choices(field, annotation)
+    of_scene = {"look.quantity": scene.quantities, "look.view": scene.views}
+    texts = of_scene.get(whole.key) or choices(field, annotation)
     if texts:
         if len(texts) > 1 and value in texts:
             yield whole._replace(kind=Kind.CHOICE, choices=texts)
