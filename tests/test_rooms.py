@@ -21,6 +21,7 @@ ORDER = [
     ["boundaries"],
     ["pressure", "scene"],
     ["physics"],
+    ["liquid"],
     ["simulation"],
     ["render", "io"],
     ["viewer"],

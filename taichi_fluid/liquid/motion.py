@@ -129,9 +129,20 @@ def motion_kernels(loops, third, beside):
 
     @ti.kernel
     def move_beside(
-        position: Array, velocity: Array, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
+        position: Array,
+        velocity: Array,
+        leave: Flags,
+        step: ti.f32,
+        room: ti.i32,
+        number: ti.i32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
         for p in range(number):
             solids = CutCells(open, distance, owner, motions, n, origin, dx)
             way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))

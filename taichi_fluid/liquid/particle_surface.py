@@ -170,9 +170,20 @@ def surface_kernels(loops, given):
 
     @ti.kernel
     def find_distance(
-        position: Array, order: IntArray, starts: IntArray, room: ti.i32, phi: Array, closed: Flags,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        phi: Array,
+        closed: Flags,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
         cloud = Cloud(position, position, position, order, starts, room)
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell(n, _write_distance, (cloud, phi, Mirrors(closed, solids, given)))

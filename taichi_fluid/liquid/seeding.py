@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .._ti import argument, ti
+from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
 from ..kernels import Array, flat, float_vector, kernel_family
@@ -57,6 +57,12 @@ class Ground:
             if distance_at(self.solids, x) < CLEARANCE:
                 free = 0
         return free
+
+
+@traced
+def _solids(distance, n, origin, dx):
+    """Solids of which nothing but the distance to them is asked."""
+    return CutCells(None, distance, None, None, n, origin, dx)
 
 
 @ti.func
@@ -193,59 +199,120 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
 
 
 @kernel_family
-def seeding_kernels(loops, shape, given, sampled):
+def shape_kernels(loops, shape, given):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    distance_of = SHAPES.get(shape)
+    distance_of = SHAPES[shape]
 
     @ti.kernel
     def count_in_shape(
-        position: Array, order: IntArray, starts: IntArray, room: ti.i32, counts: IntArray, a: Point, b: Point,
-        radius: ti.f32, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
-        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        counts: IntArray,
+        a: Point,
+        b: Point,
+        radius: ti.f32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius))
         each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
 
     @ti.kernel
     def make_in_shape(
-        position: Array, velocity: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
-        offsets: IntArray, first: ti.i32, speed: Point, a: Point, b: Point, radius: ti.f32,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
-        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        offsets: IntArray,
+        first: ti.i32,
+        speed: Point,
+        a: Point,
+        b: Point,
+        radius: ti.f32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, velocity, affine, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius))
-        maker = Maker(position, velocity, affine, room, first, speed, open, n, False)
+        maker = Maker(position, velocity, affine, room, first, speed, distance, n, False)
         each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
+
+    return count_in_shape, make_in_shape
+
+
+@kernel_family
+def depth_kernels(loops, given):
+    Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
     def count_in_depth(
-        position: Array, order: IntArray, starts: IntArray, room: ti.i32, counts: IntArray,
-        phi: Array, likely: ti.f32, draw: ti.i32,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
-        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        counts: IntArray,
+        phi: Array,
+        likely: ti.f32,
+        draw: ti.i32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
         each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts))
 
     @ti.kernel
     def make_in_depth(
-        position: Array, velocity: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
-        offsets: IntArray, first: ti.i32, faces: Array, phi: Array, likely: ti.f32, draw: ti.i32,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
-        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        offsets: IntArray,
+        first: ti.i32,
+        faces: Array,
+        phi: Array,
+        likely: ti.f32,
+        draw: ti.i32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, velocity, affine, order, starts, room)
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, sampled)
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True)
         each_cell(n, _make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
 
     @ti.kernel
     def find_crowding(
-        position: Array, order: IntArray, starts: IntArray, room: ti.i32, phi: Array, out: Array, rate: ti.f32,
-        open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
-        ground = Ground(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        phi: Array,
+        out: Array,
+        rate: ti.f32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
         each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
 
@@ -253,7 +320,7 @@ def seeding_kernels(loops, shape, given, sampled):
     def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, n: Index):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room),))
 
-    return count_in_shape, make_in_shape, count_in_depth, make_in_depth, find_crowding, drop_surplus
+    return count_in_depth, make_in_depth, find_crowding, drop_surplus
 
 
 class Seeding:
@@ -269,16 +336,12 @@ class Seeding:
         self._counts = ti.ndarray(ti.i32, grid.cells + 1)
         self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
+        self._kernels = depth_kernels(grid.costly_loops, solids is not None)
         self._nothing, self._share = ti.ndarray(ti.f32, 1), FIRST_SHARE
 
-    def _kernels(self, shape: str = ""):
-        return seeding_kernels(self.grid.costly_loops, shape, self.solids is not None, True)
-
     def _ground(self) -> tuple:
-        if self.solids is not None:
-            return self.solids.arguments()
-        grid, nothing = self.grid, self._nothing
-        return nothing, nothing, nothing, nothing, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
+        grid, distance = self.grid, self._nothing if self.solids is None else self.solids.distance
+        return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
 
     def fill(
         self,
@@ -290,8 +353,8 @@ class Seeding:
         velocity: Sequence[float] | None = None,
     ) -> None:
         """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after."""
-        dim, kernels = self.grid.dim, self._kernels(shape)
-        point = float_vector(dim)
+        dim, point = self.grid.dim, float_vector(self.grid.dim)
+        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None)
         where = (point(*a), point(*b), radius, *self._ground())
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_shape(position, order, starts, room, self._counts, *where)
@@ -307,7 +370,7 @@ class Seeding:
         as many, by what the step before had room for. ``sort`` has to come before anything asks for the particles of a
         cell.
         """
-        kernels = self._kernels()
+        kernels = self._kernels
         position, _, _, order, starts, room = particles.arrays()
         kernels.drop_surplus(position, order, starts, room, self.grid.n)
         made = self._put(particles, velocity, phi, min(max(lacking, 0) * self._share, 1.0), draw)
@@ -319,7 +382,7 @@ class Seeding:
 
     def _put(self, particles: Particles, velocity, phi, likely: float, draw: int) -> int:
         """Put particles where they are wanted; how many."""
-        kernels, where = self._kernels(), (phi, likely, draw, *self._ground())
+        kernels, where = self._kernels, (phi, likely, draw, *self._ground())
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_depth(position, order, starts, room, self._counts, *where)
         first = self._make_room(particles)
@@ -330,7 +393,7 @@ class Seeding:
     def find_crowding(self, particles: Particles, phi, out, dt: float) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few."""
         position, _, _, order, starts, room = particles.arrays()
-        kernels = self._kernels()
+        kernels = self._kernels
         kernels.find_crowding(position, order, starts, room, phi, out, RESTORED / dt, *self._ground())
 
     def _make_room(self, particles: Particles) -> int:

@@ -114,9 +114,18 @@ def scatter_kernels(loops, rows, serial):
 
     @ti.kernel
     def add_colour(
-        position: Array, carried: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
-        velocity: Array, weight: Array, n: IntVector, dx: ti.f32, colour: IntVector,
-    ):  # fmt: skip
+        position: Array,
+        carried: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        velocity: Array,
+        weight: Array,
+        n: IntVector,
+        dx: ti.f32,
+        colour: IntVector,
+    ):
         cloud = Cloud(position, carried, affine, order, starts, room)
         if ti.static(rows):
             if ti.static(serial):
@@ -147,9 +156,19 @@ def gather_kernels(loops, flips):
 
     @ti.kernel
     def gather(
-        position: Array, carried: Array, affine: Array, order: IntArray, starts: IntArray, room: ti.i32,
-        velocity: Array, before: Array, n: IntVector, inv_dx: ti.f32, kept: ti.f32, number: ti.i32,
-    ):  # fmt: skip
+        position: Array,
+        carried: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        velocity: Array,
+        before: Array,
+        n: IntVector,
+        inv_dx: ti.f32,
+        kept: ti.f32,
+        number: ti.i32,
+    ):
         for p in range(number):
             cloud = Cloud(position, carried, affine, order, starts, room)
             _gather_particle(cloud, p, velocity, before, n, inv_dx, kept, flips)

@@ -167,9 +167,14 @@ class Projection:
     """
 
     def __init__(
-        self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "multigrid-cg", solids: Solids | None = None,
+        self,
+        grid: Grid,
+        walls: Walls,
+        scratch: Scratch,
+        method: str = "multigrid-cg",
+        solids: Solids | None = None,
         cut: bool = False,
-    ):  # fmt: skip
+    ):
         self.grid, self.walls, self.solids = grid, walls, solids
         sides = walls.pressure_sides()
         cut = cut or solids is not None or walls.open_in_part

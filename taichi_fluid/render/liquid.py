@@ -372,20 +372,47 @@ def liquid_kernels(loops, has_solids):
 
     @ti.kernel
     def light_floor(
-        lit: Array, lit_size: Size, phi: Array, n: Index, dx: ti.f32, absorption: Colour, tint: Colour,
-        direction: Point, distance: Array, owner: Array, colours: Array,
-    ):  # fmt: skip
+        lit: Array,
+        lit_size: Size,
+        phi: Array,
+        n: Index,
+        dx: ti.f32,
+        absorption: Colour,
+        tint: Colour,
+        direction: Point,
+        distance: Array,
+        owner: Array,
+        colours: Array,
+    ):
         body = Body(phi, n, dx, absorption, tint)
         rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
         loops.each_pixel(lit_size, _light_floor_at, (lit, lit_size, body, direction, rock))
 
     @ti.kernel
     def march(
-        image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
-        right: Point, up: Point, phi: Array, n: Index, dx: ti.f32, absorption: Colour, tint: Colour,
-        sun: Colour, ambient: Colour, direction: Point, lit: Array, lit_size: Size,
-        distance: Array, owner: Array, colours: Array,
-    ):  # fmt: skip
+        image: Array,
+        size: Size,
+        top: Colour,
+        bottom: Colour,
+        exposure: ti.f32,
+        eye: Point,
+        forward: Point,
+        right: Point,
+        up: Point,
+        phi: Array,
+        n: Index,
+        dx: ti.f32,
+        absorption: Colour,
+        tint: Colour,
+        sun: Colour,
+        ambient: Colour,
+        direction: Point,
+        lit: Array,
+        lit_size: Size,
+        distance: Array,
+        owner: Array,
+        colours: Array,
+    ):
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         body, room = Body(phi, n, dx, absorption, tint), Room(sun, ambient, direction, lit, lit_size)
         rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
@@ -393,10 +420,23 @@ def liquid_kernels(loops, has_solids):
 
     @ti.kernel
     def fill(
-        image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, corner: Point, across: Point,
-        upward: Point, phi: Array, n: Index, dx: ti.f32, absorption: Colour, tint: Colour,
-        distance: Array, owner: Array, colours: Array,
-    ):  # fmt: skip
+        image: Array,
+        size: Size,
+        top: Colour,
+        bottom: Colour,
+        exposure: ti.f32,
+        corner: Point,
+        across: Point,
+        upward: Point,
+        phi: Array,
+        n: Index,
+        dx: ti.f32,
+        absorption: Colour,
+        tint: Colour,
+        distance: Array,
+        owner: Array,
+        colours: Array,
+    ):
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
         rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
         loops.each_pixel(size, _filled_pixel, (screen, backdrop, window, Body(phi, n, dx, absorption, tint), rock))

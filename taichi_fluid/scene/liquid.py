@@ -1,14 +1,11 @@
 """A liquid in a scene: what lies in the box at time 0, how it is moved and shown; and what it cannot be together with."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field
 
 from .fields import Colour, Config, Edges, Vector, number
-
-if TYPE_CHECKING:
-    from .rules import Scene
 
 GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
@@ -85,7 +82,7 @@ def with_defaults(values: Any) -> Any:
     return filled
 
 
-def require_liquid(scene: "Scene") -> None:
+def require_liquid(scene: Any) -> None:
     """Raise ValueError for what a scene with a liquid cannot have, or one without."""
     if scene.liquid is None:
         if scene.look.view not in GAS_VIEWS:
@@ -101,7 +98,7 @@ def require_liquid(scene: "Scene") -> None:
             raise ValueError(f"sources[{i}] has no velocity; in a scene with a [liquid] it pours with one")
 
 
-def _of_gas(scene: "Scene") -> Iterator[tuple[str, Any, str]]:
+def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
     """What only a gas has: where it stands, what it is, and the end of a sentence."""
     fluid, solver, no_gas = scene.fluid, scene.solver, "holds no gas, so it is left out"
     if scene.look.view not in LIQUID_VIEWS:

@@ -27,6 +27,7 @@ def pour(engine: Any, dt: float) -> None:
 
 def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Carry the particles along the velocity; theirs, on the faces, is the new one."""
+    engine.liquid.motion.third = engine.scene.solver.trace == "rk3"
     engine.liquid.carry(engine.state.velocity.current, dt)
     yield
     engine.liquid.gather(engine.state.velocity.current, dt)

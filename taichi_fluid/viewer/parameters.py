@@ -36,7 +36,8 @@ ONLY_OPEN = ("combustion.expansion", "blast")
 OF_LIQUID = {
     "fluid": ("rho", "gravity", "body_force"),
     "combustion": (),
-    "solver": ("pressure", "tolerance", "max_iterations", "trace", "dt", "cfl", "max_dt"),
+    "domain": (),
+    "solver": ("pressure", "tolerance", "max_iterations", "dt", "cfl", "max_dt"),
     "live": ("pace", "radius", "push"),
     "sources": ("velocity", "begin", "end", "center", "radius", "ends", "size"),
 }
@@ -180,7 +181,8 @@ def _parameters(scene: Scene, config: BaseModel, prefix: str) -> Iterator[Parame
         if annotation is str and not choices(field, annotation):  # no widget takes text
             continue
         unit = _extra(field).get("unit") or "1"
-        if optional:
+        pours = scene.liquid is not None and prefix.startswith("sources.") and name == "velocity"
+        if optional and not pours:
             whole = _start(scene, field, annotation) if value is None else value
             yield Parameter(key, (), label, unit, Kind.OPTIONAL, value is not None, whole=_plain(whole))
         if value is not None:
