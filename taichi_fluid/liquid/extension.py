@@ -83,6 +83,14 @@ def _slip_at(c, I, s, u: Array, solids):
             u[face] = across * solids.velocity_at(c, I, s, axis) + (ti.f32(1.0) - across) * u[face]
 
 
+@ti.func
+def _clear_unknown_at(c, I, s, u: Array, known: Array, n):
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        if known[face] == 0:
+            u[face] = ti.f32(0.0)
+
+
 @kernel_family
 def extension_kernels(loops):
     Index, Point = loops.IntVector, loops.FloatVector
@@ -100,13 +108,17 @@ def extension_kernels(loops):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
 
     @ti.kernel
+    def clear_unknown(velocity: Array, known: Array, n: Index):
+        loops.each_cell_in(n * 0, n + 2, n, _clear_unknown_at, (velocity, known, n))
+
+    @ti.kernel
     def slip(
         velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, solids))
 
-    return mark_weighed, mark_wet, extend, slip
+    return mark_weighed, mark_wet, extend, clear_unknown, slip
 
 
 class Extension:
@@ -129,10 +141,12 @@ class Extension:
     def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` is room for marks, as long as a velocity.
 
+        Farther away it becomes 0.
         What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         self._extend(velocity, known, layers)
+        self._kernels.clear_unknown(velocity, known, self.grid.n)
         if self.solids is not None:
             self._kernels.slip(velocity, *self.solids.arguments())
 

@@ -257,6 +257,8 @@ class Particles:
             name: getattr(self, name).to_numpy().reshape(-1, self.room)[:, : self.count].T
             for name in ("position", "velocity", "affine")
         }
+        here = rows["position"][:, 0] > NOWHERE
+        rows = {name: values[here] for name, values in rows.items()}
         rows["position"] = rows["position"] * grid.dx + np.float32(grid.origin)
         rows["affine"] = rows["affine"].reshape(-1, dim, dim)
         return rows

@@ -182,7 +182,7 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
             if distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(2.5):
                 beside = 1
         if beside == 0:
-            total = ti.i32(0)
+            total, highest = ti.i32(0), ti.f32(-1e9)
             for around in range(ti.static(3**s.n)):
                 J, rest = I, around
                 for axis in ti.static(range(s.n)):
@@ -190,11 +190,13 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
                     rest = rest // 3
                 cell = ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
                 total += cloud.starts[cell + 1] - cloud.starts[cell]
+                highest = ti.max(highest, phi[cell])
             own, cell = ti.f32(1.0 / FULL[s.n]), ti.cast(c, ti.i32)
             crowd = ti.cast(total, ti.f32) * ti.f32(1.0 / (3**s.n * FULL[s.n])) - ti.f32(1.0)
             alone = ti.f32(0.5) * (own * ti.cast(cloud.starts[cell + 1] - cloud.starts[cell], ti.f32) - ti.f32(2.0))
             crowd = ti.max(crowd, alone)
-            if crowd > 0 or phi[c] <= ti.f32(-BELOW) * ground.solids.dx:
+            # Beside the surface cells are not full, and lack nothing.
+            if crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx:
                 out[c] = rate * crowd
 
 

@@ -385,7 +385,7 @@ class LinearSystem:
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = renewed(self.wrap, wraps)
         self._kept = int_vector(2 * self.grid.dim)(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
-        self.coupling = Coupling(cut, any(wraps))
+        self.coupling, self.surface = Coupling(cut, any(wraps)), False
         if cut and self.open is self._nothing:
             self.open = self.grid.array(self.grid.dim)
 
@@ -439,7 +439,7 @@ class LinearSystem:
         """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
-            if self.held is not None:
+            if self.surface and self.held is not None:
                 self._kernels.add_held(self.inv_diag, self.unknown, self.held, self.n)
             elif self.surface:
                 self._kernels.keep_marked(self.inv_diag, self.unknown, self.n)

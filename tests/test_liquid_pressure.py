@@ -1,0 +1,177 @@
+"""The pressure below a surface: of second order, as quick on any grid, right beside solids; velocities beyond it."""
+
+import numpy as np
+import pytest
+
+from taichi_fluid.boundaries.sides import Boundary, Side
+from taichi_fluid.boundaries.solids import Solid, Solids
+from taichi_fluid.boundaries.walls import Walls
+from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.liquid.extension import Extension
+from taichi_fluid.liquid.free_surface import FreeSurface
+from taichi_fluid.pressure.solver import EllipticSolver, Status
+
+
+def walls_of(grid, kind="free-slip"):
+    return Walls(grid, [(Side(Boundary(kind)),) * 2] * grid.dim)
+
+
+def level_of(grid, distance):
+    """A level set from an array over the cells, as the engine has it: within a cell and a half, ghosts as beside them."""
+    phi = grid.array()
+    near = np.clip(np.broadcast_to(distance, grid.shape), -1.5 * grid.dx, 1.5 * grid.dx)
+    phi.from_numpy(np.pad(near, 1, mode="edge").astype(np.float32).ravel())
+    return phi
+
+
+def errors_in_a_ball(dim, n):
+    """Mean error of p = (R² - r²) exp(x) in a ball that no cell knows of, and of its slope at the faces."""
+    grid, radius = Grid((n,) * dim, 1 / n), 0.37
+    x = [axis - 0.5 - 0.013 * k for k, axis in enumerate(grid.cell_centres(), 1)]
+    square = sum(axis**2 for axis in x)
+    inside = radius**2 - square
+    exact = inside * np.exp(x[0])
+    laplacian = np.exp(x[0]) * (inside - 4 * x[0] - 2 * dim)
+    solver, open_faces = EllipticSolver(grid), grid.velocity()
+    open_faces.fill(1.0)
+    phi = level_of(grid, np.sqrt(square) - radius)
+    solver.setup_surface(open_faces, phi, walls_of(grid).pressure_sides())
+    rhs, p = grid.array(), grid.array()
+    grid.from_numpy(rhs, -laplacian * grid.dx**2)
+    result = solver.solve(rhs, p, tolerance=1e-6)
+    assert result.status in (Status.CONVERGED, Status.STALLED)
+    error = np.where(inside > 0, grid.to_numpy(p) - exact, 0.0)
+    slope = np.diff(error, axis=0) / grid.dx
+    both = (inside[1:] > 0) & (inside[:-1] > 0)
+    return np.abs(error)[inside > 0].mean(), np.abs(slope[both]).mean(), result.iterations
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_the_pressure_is_of_second_order_at_a_round_surface(dim):
+    coarse, fine = (32, 128) if dim == 2 else (16, 48)
+    (one, steep, _), (two, flat, iterations) = errors_in_a_ball(dim, coarse), errors_in_a_ball(dim, fine)
+    ratio = np.log(fine / coarse)
+    assert np.log(one / two) / ratio > 1.9, (one, two)
+    assert np.log(steep / flat) / ratio > 1.5, (steep, flat)
+    assert iterations <= 12, "to 1e-6"
+
+
+def still_water(grid, distance, solids=None, gravity=None, walls=None, tolerance=1e-6):
+    """What the projection leaves of a step of gravity where ``distance`` says there is water, over that step; iterations."""
+    walls = walls or walls_of(grid)
+    surface = FreeSurface(grid, walls, Scratch(grid), solids=solids)
+    phi = level_of(grid, distance)
+    surface.update(phi)
+    gravity = gravity or (0.0, -9.81, 0.0)[: grid.dim]
+    velocity, pressure = grid.velocity(), grid.array()
+    values = np.zeros((grid.dim, *grid.padded), np.float32)
+    for axis, g in enumerate(gravity):
+        values[axis] = 0.01 * g
+    velocity.from_numpy(values.ravel())
+    walls.fill_velocity(velocity)
+    result = surface.project(velocity, pressure, dt=0.01, rho=1000.0, tolerance=tolerance)
+    left = grid.to_numpy(velocity)
+    wet = grid.to_numpy(phi) < 0
+    strength = 0.01 * 9.81
+    worst = 0.0
+    for axis in range(grid.dim):
+        beside = wet | np.roll(wet, 1, axis)
+        open_faces = np.ones_like(wet) if solids is None else grid.to_numpy(solids.open)[axis] > 0
+        beside[(slice(None),) * axis + (0,)] = False
+        worst = max(worst, np.abs(left[axis][beside & open_faces]).max() / strength)
+    return worst, grid.to_numpy(pressure), result
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("shape", [(16, 24), (8, 24, 8)], ids=["2D", "3D"])
+@pytest.mark.parametrize("height", [0.5, 0.513, 0.52])
+def test_flat_water_stays_at_rest_at_any_height(shape, height):
+    grid = Grid(shape, 1 / 24)
+    y = grid.cell_centres()[1]
+    moved, pressure, result = still_water(grid, y - height)
+    assert moved < 1e-4
+    exact = np.broadcast_to(np.where(y < height, 1000 * 9.81 * (height - y), 0.0), pressure.shape)
+    assert np.abs(pressure - exact).max() < 1e-4 * 1000 * 9.81 * height
+    assert result.iterations <= 15
+
+
+@pytest.mark.parametrize("angle", [0.2, 0.7])
+def test_tilted_water_stays_at_rest(angle):
+    """Gravity that no axis has, and a surface at a right angle to it: a plane is exact, wherever it lies in the cells."""
+    grid = Grid((24, 24), 1 / 24)
+    x, y = grid.cell_centres()
+    down = np.array([np.sin(angle), -np.cos(angle)])
+    distance = -(down[0] * (x - 0.5) + down[1] * (y - 0.5))
+    moved, pressure, _ = still_water(grid, distance, gravity=tuple(9.81 * down))
+    assert moved < 1e-4
+    assert np.abs(pressure - np.maximum(-1000 * 9.81 * distance, 0)).max() < 1e-4 * 1000 * 9.81 * 0.5
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_water_around_a_solid_that_cuts_cells_stays_at_rest(dim):
+    grid = Grid((24,) * dim, 1 / 24)
+    walls = walls_of(grid)
+    solids = Solids(grid, walls, [Solid("sphere", a=(0.48, 0.5, 0.52)[:dim], radius=0.2)])
+    solids.update(0.0)
+    moved, _, _ = still_water(grid, grid.cell_centres()[1] - 0.53, solids, walls=walls)
+    assert moved < 1e-3
+
+
+@pytest.mark.vulkan_too
+def test_iterations_do_not_grow_with_the_grid():
+    """A column with waves and drops above it, from 16³ to 64³."""
+    counts = []
+    for n in (16, 32, 64):
+        grid = Grid((n,) * 3, 1 / n)
+        x, y, z = grid.cell_centres()
+        column = np.maximum(x - 0.45, y - 0.55 - 0.1 * np.sin(7 * x + 5 * z))
+        drop = np.sqrt((x - 0.8) ** 2 + (y - 0.8) ** 2 + (z - 0.4) ** 2) - 0.07
+        _, _, result = still_water(grid, np.minimum(column, drop), tolerance=1e-4)
+        counts.append(result.iterations)
+    assert max(counts) <= 9, counts
+
+
+def test_a_full_closed_box_is_solved_up_to_a_constant():
+    grid = Grid((12, 16), 1 / 16)
+    moved, pressure, result = still_water(grid, np.full(grid.shape, -1.0))
+    assert result.status in (Status.CONVERGED, Status.STALLED)
+    assert moved < 1e-4
+    assert abs(np.ptp(pressure[:, 0])) < 1.0
+
+
+def test_the_gas_knows_nothing_of_surfaces():
+    """A solver that has served a liquid and then serves a gas gives the bits of one that never has."""
+    grid = Grid((16, 16), 1 / 16)
+    walls = walls_of(grid)
+    solids = Solids(grid, walls, [Solid("sphere", a=(0.4, 0.6), radius=0.2)])
+    solids.update(0.0)
+    rhs = grid.array()
+    grid.from_numpy(rhs, np.random.default_rng(0).standard_normal(grid.shape) * grid.to_numpy(solids.fluid))
+    found = []
+    for used in (False, True):
+        solver, p = EllipticSolver(grid), grid.array()
+        if used:
+            solver.setup_surface(solids.open, level_of(grid, grid.cell_centres()[1] - 0.5), walls.pressure_sides())
+        solver.setup_open(solids.open, walls.pressure_sides())
+        solver.solve(rhs, p, tolerance=1e-5)
+        found.append(grid.to_numpy(p))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("dim", [2, 3])
+def test_velocities_go_on_beyond_the_surface(dim):
+    """A constant exactly, what is linear along the surface nearly; farther than asked there is nothing."""
+    grid = Grid((16,) * dim, 1 / 16)
+    phi = level_of(grid, grid.cell_centres()[1] - 0.5)
+    velocity, known, open_faces = grid.velocity(), grid.velocity(), grid.velocity()
+    open_faces.fill(1.0)
+    x = np.indices(grid.padded)
+    values = np.stack([0.5 + 0 * x[0], *(0.1 * x[0] for _ in range(dim - 1))]).astype(np.float32)
+    values[:, :, 11:] = 77.0  # whatever is in the air
+    velocity.from_numpy(values.ravel())
+    Extension(grid, None).from_liquid(velocity, known, phi, open_faces, 3)
+    found = grid.to_numpy(velocity)
+    assert (found[0][:, :11] == 0.5).all()
+    assert (found[0][:, 12:] == 0).all()
+    assert np.abs(found[1][2:-2, :11] - 0.1 * x[0][3:-3, 1:12][..., *(slice(1, -1),) * (dim - 2)]).max() < 0.05
