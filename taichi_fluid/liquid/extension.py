@@ -31,7 +31,9 @@ def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         wet = part_to_surface(phi[c], phi[c - s[axis]]) > 0 and open[face] > 0 and _is_on_grid(I, n, axis) == 1
-        known[face] = ti.select(wet, ti.f32(1.0), ti.f32(0.0))
+        # What particles in the air say of themselves stays as it is, but right beside the liquid.
+        own = ti.select(known[face] == 1, ti.f32(-1.0), ti.f32(0.0))
+        known[face] = ti.select(wet, ti.f32(1.0), own)
 
 
 @ti.func
@@ -39,7 +41,8 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
     """A face that is not known takes the mean of those beside it that have been before this layer."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        if known[face] == 0 and _is_on_grid(I, n, axis) == 1:
+        open_to = known[face] == 0 or (known[face] < 0 and layer == 1)
+        if open_to and _is_on_grid(I, n, axis) == 1:
             total, count = ti.f32(0.0), ti.f32(0.0)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
@@ -139,9 +142,9 @@ class Extension:
         self._extend(velocity, weight, layers)
 
     def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
-        """Continue from the faces of cells where ``phi`` is negative; ``known`` is room for marks, as long as a velocity.
+        """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``.
 
-        Farther away it becomes 0.
+        What particles say of themselves farther than a layer away stays, as spray flies on its own; else it becomes 0.
         What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)

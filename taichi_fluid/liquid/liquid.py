@@ -76,6 +76,13 @@ class Liquid:
         self.target += self.particles.count - before
         self.particles.sort()
 
+    def pour(
+        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
+    ) -> None:
+        """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s."""
+        self.add(shape, a, b, radius, velocity)
+        self._seeding.drive(self.particles, shape, a, b, radius, velocity)
+
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface."""
         self.expansion.fill(0.0)

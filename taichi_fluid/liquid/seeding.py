@@ -174,30 +174,33 @@ def _drop_surplus_at(c, I, s, cloud):
 
 @ti.func
 def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
-    """The divergence that takes ``rate`` of what is too much, 1/s, in cells deep in the liquid and not beside solids."""
+    """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0:
-        beside = ti.i32(0)
+        full, beside = ti.f32(1.0 * FULL[s.n]), ti.i32(0)
         if ti.static(ground.given):
-            if distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(2.5):
-                beside = 1
-        if beside == 0:
-            total, highest = ti.i32(0), ti.f32(-1e9)
-            for around in range(ti.static(3**s.n)):
-                J, rest = I, around
-                for axis in ti.static(range(s.n)):
-                    J[axis] += rest % 3 - 1
-                    rest = rest // 3
-                cell = ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
-                total += cloud.starts[cell + 1] - cloud.starts[cell]
-                highest = ti.max(highest, phi[cell])
-            own, cell = ti.f32(1.0 / FULL[s.n]), ti.cast(c, ti.i32)
-            crowd = ti.cast(total, ti.f32) * ti.f32(1.0 / (3**s.n * FULL[s.n])) - ti.f32(1.0)
-            alone = ti.f32(0.5) * (own * ti.cast(cloud.starts[cell + 1] - cloud.starts[cell], ti.f32) - ti.f32(2.0))
-            crowd = ti.max(crowd, alone)
-            # Beside the surface cells are not full, and lack nothing.
-            if crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx:
-                out[c] = rate * crowd
+            beside = ti.cast(distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(2.5), ti.i32)
+        total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
+        for around in range(ti.static(3**s.n)):
+            J, rest, share = I, around, ti.f32(1.0)
+            for axis in ti.static(range(s.n)):
+                J[axis] += rest % 3 - 1
+                rest = rest // 3
+            J = ti.min(ti.max(J, 1), ground.solids.n)
+            cell = ti.cast(flat(J, s), ti.i32)
+            if ti.static(ground.given):
+                if beside == 1:
+                    away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
+                    share = ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
+            total += cloud.starts[cell + 1] - cloud.starts[cell]
+            room += share
+            highest = ti.max(highest, phi[cell])
+        own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
+        crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(1.0))) - ti.f32(1.0)
+        crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
+        # Beside the surface cells are not full, and lack nothing.
+        if crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx:
+            out[c] = rate * crowd
 
 
 @kernel_family
@@ -250,7 +253,28 @@ def shape_kernels(loops, shape, given):
         maker = Maker(position, velocity, affine, room, first, speed, distance, n, False)
         each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
 
-    return count_in_shape, make_in_shape
+    @ti.kernel
+    def drive_in_shape(
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        room: ti.i32,
+        number: ti.i32,
+        speed: Point,
+        a: Point,
+        b: Point,
+        radius: ti.f32,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        for p in range(number):
+            x = origin + vector_at(position, p, room, origin) * dx
+            if Shape(distance_of, a, b, radius).has(x):
+                set_vector(velocity, p, room, speed)
+                for k in ti.static(range(loops.dim**2)):
+                    affine[p + k * room] = ti.f32(0.0)
+
+    return count_in_shape, make_in_shape, drive_in_shape
 
 
 @kernel_family
@@ -364,6 +388,22 @@ class Seeding:
         if first < particles.count:
             speed = point(*(velocity or (0.0,) * dim))
             kernels.make_in_shape(*particles.arrays(), self._offsets, first, speed, *where)
+
+    def drive(
+        self,
+        particles: Particles,
+        shape: str,
+        a: Sequence[float],
+        b: Sequence[float],
+        radius: float,
+        velocity: Sequence[float],
+    ) -> None:
+        """Set the velocity of all particles in a shape, in metres, to ``velocity``, m/s."""
+        grid, point = self.grid, float_vector(self.grid.dim)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None)
+        arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
+        where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
+        kernels.drive_in_shape(*arrays, point(*velocity), *where)
 
     def restore(self, particles: Particles, phi, velocity, lacking: int, draw: int) -> None:
         """Make particles where deep in the liquid they are too few, of the velocity on the faces; drop where too many.

@@ -22,7 +22,7 @@ def pour(engine: Any, dt: float) -> None:
     """Fill what sources cover with liquid of their velocity."""
     for source in engine.scene.sources:
         if source.active(engine.time):
-            engine.liquid.add(source.shape, *source.geometry(), source.velocity)
+            engine.liquid.pour(source.shape, *source.geometry(), source.velocity)
 
 
 def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
