@@ -10,8 +10,9 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, int_vector, kernel_family
+from ..kernels import Array, copy_values, flat, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray
+from ..operators.interpolation import inside_box, sample
 from .motion import away_from, distance_at
 from .particles import Cloud, Particles, vector_at
 
@@ -26,6 +27,8 @@ heights from -0.7 to 0.8. With the kernel (1 - r²)³ the mean is known in close
 FAR, BELOW = 1.5, 1.0
 """Distances that are given, in cells, in the air and in the liquid where there is no surface within reach. Only a cell beside
 one in the air has to know its own, and that is less."""
+CORNER = 0.3
+"""How near to a solid, in cells, a centre is whose cell no particle need come into."""
 DEEP = {2: 4, 3: 3}
 """A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
@@ -157,6 +160,20 @@ def _write_distance(c, I, s, cloud, phi: Array, mirrors):
 
 
 @ti.func
+def _wet_corner_at(c, I, s, phi: Array, out: Array, solids):
+    """A cell that is all but solid, as in a corner that no particle comes into, is wet if what lies off the solid is."""
+    x = ti.cast(I, ti.f32) - ti.f32(0.5)
+    d = distance_at(solids, x)
+    out[c] = phi[c]
+    if d < CORNER and phi[c] >= 0:
+        off = x + (ti.f32(1.0) - d) * away_from(solids, x)
+        there = sample(phi, 0, inside_box(off + ti.f32(0.5), solids.n), solids.n)
+        # Well within the liquid: beside a surface that meets the solid the mirrors are right.
+        if there < ti.f32(-0.5) * solids.dx:
+            out[c] = there
+
+
+@ti.func
 def _copy_nearest(c, I, s, phi: Array, n):
     inner = ti.min(ti.max(I, 1), n)
     if (inner != I).any():
@@ -189,10 +206,25 @@ def surface_kernels(loops, given):
         loops.each_cell(n, _write_distance, (cloud, phi, Mirrors(closed, solids, given)))
 
     @ti.kernel
+    def wet_corners(
+        phi: Array,
+        out: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        loops.each_cell(n, _wet_corner_at, (phi, out, solids))
+
+    @ti.kernel
     def fill_ghosts(phi: Array, n: Index):
         loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
 
-    return find_distance, fill_ghosts
+    return find_distance, wet_corners, fill_ghosts
 
 
 class ParticleSurface:
@@ -209,6 +241,7 @@ class ParticleSurface:
         self._closed = int_vector(2 * grid.dim)(*(int(side.kind.is_closed) for pair in walls.sides for side in pair))
         self._kernels = surface_kernels(grid.costly_loops, solids is not None)
         self._nothing = ti.ndarray(ti.f32, 1)
+        self._found = None if solids is None else grid.array()
 
     def find(self, particles: Particles, phi) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
@@ -226,3 +259,7 @@ class ParticleSurface:
             others = self.solids.arguments()
         self._kernels.find_distance(position, order, starts, room, phi, self._closed, *others)
         self._kernels.fill_ghosts(phi, grid.n)
+        if self.solids is not None:
+            copy_values(phi, self._found)
+            self._kernels.wet_corners(self._found, phi, *others)
+            self._kernels.fill_ghosts(phi, grid.n)

@@ -19,6 +19,8 @@ MOST = {2: 18, 3: 16}
 """Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full."""
 RESTORED = 0.1
 """Part of what particles are too many or too few, over 3^dim cells, that a step spreads or gathers."""
+UNSURE = 0.15
+"""What particles beside solids may be too many by before they are spread."""
 FIRST_SHARE = 1e-4
 """Chance of a place for each particle that is lacking, before it is known how many places there are."""
 EVERYWHERE = 2.0
@@ -197,6 +199,8 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
             highest = ti.max(highest, phi[cell])
         own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
         crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(1.0))) - ti.f32(1.0)
+        if beside == 1:
+            crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
         # Beside the surface cells are not full, and lack nothing.
         if crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx:
