@@ -146,6 +146,14 @@ class Liquid:
             self.particles.sort()  # what leaves the box in the step to come is not to be made up for
             self.target = max(self.target, self.particles.count)
 
+    def remember(self, velocity) -> None:
+        """Keep a velocity on the faces, for ``follow``."""
+        copy_values(velocity, self._before)
+
+    def follow(self, velocity) -> None:
+        """Let the particles be as much faster as the faces around them have become since ``remember``."""
+        self._transfer.from_faces(self.particles, velocity, self._before, 1.0)
+
     @property
     def lacking(self) -> int:
         """Particles that there should be and are not: those that were taken away where they crowded."""

@@ -54,9 +54,13 @@ class Way:
 
 @ti.func
 def distance_at(solids, x):
-    """Distance to the nearest solid at a position, in cells."""
-    one = x * ti.f32(0.0) + ti.f32(1.0)
-    q = ti.min(ti.max(x + one, one), ti.cast(solids.n, ti.f32) + one)
+    """Distance to the nearest solid at a position, in cells.
+
+    What stands on a side of the box has its own end there, below which nobody is to creep: within half a cell of a side
+    the distance is that of half a cell.
+    """
+    half = x * ti.f32(0.0) + ti.f32(0.5)
+    q = ti.min(ti.max(x, half), ti.cast(solids.n, ti.f32) - half) + ti.f32(1.0)
     return sample(solids.distance, 0, q, solids.n) / solids.dx
 
 
@@ -64,7 +68,8 @@ def distance_at(solids, x):
 def away_from(solids, x):
     """Direction in which the distance grows fastest at a position."""
     s = strides_of(solids.n)
-    q = ti.min(ti.max(x, x * ti.f32(0.0)), ti.cast(solids.n, ti.f32) - ti.f32(1e-3))
+    half = x * ti.f32(0.0) + ti.f32(0.5)
+    q = ti.min(ti.max(x, half), ti.cast(solids.n, ti.f32) - half)
     I = ti.cast(q, ti.i32)
     f, c = q - ti.cast(I, ti.f32), flat(I + 1, s)
     g = x * ti.f32(0.0)

@@ -14,7 +14,7 @@ from ..kernels import Array, copy_values, flat, float_vector, int_vector, kernel
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample
 from .motion import away_from, distance_at
-from .particles import Cloud, Particles, vector_at
+from .particles import FULL, Cloud, Particles, vector_at
 
 REACH = 1.5
 """How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""
@@ -27,6 +27,8 @@ heights from -0.7 to 0.8. With the kernel (1 - r²)³ the mean is known in close
 FAR, BELOW = 1.5, 1.0
 """Distances that are given, in cells, in the air and in the liquid where there is no surface within reach. Only a cell beside
 one in the air has to know its own, and that is less."""
+FILLED = 0.75
+"""Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
 CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
 DEEP = {2: 4, 3: 3}
@@ -156,6 +158,10 @@ def _write_distance(c, I, s, cloud, phi: Array, mirrors):
         distance = ti.f32(-BELOW)
     elif most > 0:
         distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), n)
+        # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
+        own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
+        filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
+        distance = ti.min(distance, ti.max(ti.f32(FILLED) - filled, ti.f32(-BELOW)))
     phi[c] = mirrors.solids.dx * distance
 
 

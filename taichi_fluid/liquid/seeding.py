@@ -15,8 +15,10 @@ from .particle_surface import BELOW
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 
 LEAST = {2: 4, 3: 3}
-MOST = {2: 18, 3: 16}
-"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full."""
+MOST = {2: 36, 3: 32}
+FEWER = {2: 14, 3: 12}
+"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
+while there are more in all than there should be."""
 RESTORED = 0.1
 """Part of what particles are too many or too few, over 3^dim cells, that a step spreads or gathers."""
 UNSURE = 0.15
@@ -126,19 +128,23 @@ def _wants_deep(c, I, place, cloud, ground, lack):
 
 @ti.func
 def _count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray):
-    total = ti.i32(0)
+    """No cell becomes more than full: what is poured moves on between the places of the lattice."""
+    cell, total = ti.cast(c, ti.i32), ti.i32(0)
+    present = args[0].starts[cell + 1] - args[0].starts[cell]
     for place in range(ti.static(FULL[s.n])):
-        total += wants(c, I, place, *args)
-    counts[ti.cast(c, ti.i32)] = total
+        if present + total < ti.static(FULL[s.n]):
+            total += wants(c, I, place, *args)
+    counts[cell] = total
 
 
 @ti.func
 def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
-    p = maker.first + offsets[ti.cast(c, ti.i32)]
+    p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
     for place in range(ti.static(FULL[s.n])):
-        if wants(c, I, place, *args) == 1:
-            maker.make(p, _seed_of(I, place))
-            p += 1
+        if p < end:
+            if wants(c, I, place, *args) == 1:
+                maker.make(p, _seed_of(I, place))
+                p += 1
 
 
 @argument
@@ -168,9 +174,9 @@ class Maker:
 
 
 @ti.func
-def _drop_surplus_at(c, I, s, cloud):
+def _drop_surplus_at(c, I, s, cloud, most):
     cell = ti.cast(c, ti.i32)
-    for i in range(cloud.starts[cell] + ti.static(MOST[s.n]), cloud.starts[cell + 1]):
+    for i in range(cloud.starts[cell] + most, cloud.starts[cell + 1]):
         cloud.position[cloud.order[i]] = ti.f32(NOWHERE)
 
 
@@ -179,9 +185,10 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0:
-        full, beside = ti.f32(1.0 * FULL[s.n]), ti.i32(0)
+        full, beside, within = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.i32(0)
         if ti.static(ground.given):
-            beside = ti.cast(distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(2.5), ti.i32)
+            nearest = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
+            beside, within = ti.cast(nearest < ti.f32(2.5), ti.i32), ti.cast(nearest < 0, ti.i32)
         total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
         for around in range(ti.static(3**s.n)):
             J, rest, share = I, around, ti.f32(1.0)
@@ -203,7 +210,7 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
             crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
         # Beside the surface cells are not full, and lack nothing.
-        if crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx:
+        if within == 0 and (crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx):
             out[c] = rate * crowd
 
 
@@ -347,8 +354,8 @@ def depth_kernels(loops, given):
         each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
 
     @ti.kernel
-    def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, n: Index):
-        each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room),))
+    def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
+        each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
 
     return count_in_depth, make_in_depth, find_crowding, drop_surplus
 
@@ -418,9 +425,11 @@ class Seeding:
         """
         kernels = self._kernels
         position, _, _, order, starts, room = particles.arrays()
-        kernels.drop_surplus(position, order, starts, room, self.grid.n)
+        most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
+        kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
         made = self._put(particles, velocity, phi, min(max(lacking, 0) * self._share, 1.0), draw)
-        self._share = self._share * min(max(lacking / made, 0.5), 2.0) if lacking > 0 and made else FIRST_SHARE
+        follows = lacking > 0 and made > 0
+        self._share = min(self._share * min(max(lacking / made, 0.5), 2.0), 1.0) if follows else FIRST_SHARE
 
     def fill_below(self, particles: Particles, phi, velocity) -> None:
         """Make all particles that a level set has room for, of the velocity on the faces; there were none."""

@@ -63,11 +63,15 @@ def paint(
                 emitter.paint(array, amount, offset=offset)
     engine.fill_scalars()
     if target is not None:
+        if engine.liquid is not None:
+            engine.liquid.remember(engine.state.velocity.current)
         if add:
             emitter.push(engine.state.velocity.current, [share * x for x in target])
         else:
             emitter.drive(engine.state.velocity.current, target)
         engine.fill_velocity(keep=True)
+        if engine.liquid is not None:
+            engine.liquid.follow(engine.state.velocity.current)
 
 
 def _components(engine: Engine, name: str) -> int:
