@@ -112,7 +112,7 @@ def test_a_dam_breaks(transfer):
     assert energy(simulation) < 0.7 * first, "and calms down"
     assert abs(simulation.liquid.lacking) < 0.02 * simulation.liquid.target
     # What splashes is less than a cell here and there, which the level set does not see as a whole.
-    assert 0.9 < volume_of(simulation) / volume < 1.05
+    assert 0.9 < volume_of(simulation) / volume < 1.07
 
 
 @pytest.mark.parametrize("dim", [2, 3])

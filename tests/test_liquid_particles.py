@@ -88,6 +88,7 @@ def test_what_is_linear_goes_to_the_faces_and_back_unchanged(shape):
     np.testing.assert_allclose(back["affine"], np.broadcast_to(slope, back["affine"].shape), atol=1e-4)
 
 
+@pytest.mark.vulkan_too
 @SHAPES
 def test_momentum_is_that_of_the_particles(shape):
     """What the faces have, by their weights, is the sum over the particles."""

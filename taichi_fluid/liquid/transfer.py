@@ -9,7 +9,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, kernel_family, strides_of
 from ..kernels.layout import IntArray
-from ..kernels.loops import BLOCK, position_in_box
+from ..kernels.loops import BLOCK, position_in_box, rows_in
 from ..operators.interpolation import place_of, sample_at, step_to_corner
 from .particles import Cloud, Particles, vector_at, zero_of
 
@@ -137,7 +137,7 @@ def scatter_kernels(loops, rows, serial):
                         _scatter_slab(first, cloud, velocity, weight, n, dx)
         else:
             thirds = (n + 2) // 3
-            for index in range(thirds.prod()):
+            for index in range(rows_in(n * 0, thirds) * thirds[dim - 1]):
                 I = 3 * position_in_box(index, n * 0, thirds, dim - 1) + colour + 1
                 if (n >= I).all():
                     _scatter_cell(ti.cast(flat(I, strides_of(n)), ti.i32), cloud, velocity, weight, n, dx)
