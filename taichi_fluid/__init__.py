@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .boundaries.solids import Motion, SampledDistance, Solid
     from .carried import CARRIED, Carried
     from .grid import Grid
+    from .io.checkpoint import load, save
     from .io.series import SeriesFile
+    from .io.stored import CheckpointError
     from .physics.loads import Load
     from .render.renderer import Renderer
     from .scene import Probe, Scene, SceneError, preset, preset_names
@@ -37,6 +39,7 @@ _HOME = {
     "FORCES": ".simulation",
     "Boundary": ".boundaries.sides",
     "Carried": ".carried",
+    "CheckpointError": ".io.stored",
     "Force": ".simulation",
     "Grid": ".grid",
     "Kind": ".boundaries.sides",
@@ -58,9 +61,11 @@ _HOME = {
     "Stage": ".simulation",
     "Step": ".simulation",
     "TooManySteps": ".simulation.flow",
+    "load": ".io.checkpoint",
     "preset": ".scene",
     "preset_names": ".scene",
     "resample": ".simulation.resampling",
+    "save": ".io.checkpoint",
     "show": ".viewer.window",
 }
 
@@ -69,6 +74,7 @@ __all__ = [
     "FORCES",
     "Boundary",
     "Carried",
+    "CheckpointError",
     "Force",
     "Grid",
     "Kind",
@@ -90,9 +96,11 @@ __all__ = [
     "Stage",
     "Step",
     "TooManySteps",
+    "load",
     "preset",
     "preset_names",
     "resample",
+    "save",
     "show",
 ]
 

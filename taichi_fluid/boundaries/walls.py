@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -115,11 +116,16 @@ class Walls:
             self._changed_outflows()
         self._set_outflows()
 
-    def forget_outflow(self) -> None:
-        """Take what stands on outflows from the inside, until the next ``convect``: another flow begins."""
-        for outflow in self._outflows.values():
-            outflow.velocity = None
+    def forget_outflow(self, known: Mapping[int, np.ndarray] = MappingProxyType({})) -> None:
+        """Take what stands on outflows from the inside, until the next ``convect``, or what is ``known`` of ``outflows``."""
+        for i, outflow in self._outflows.items():
+            outflow.velocity = known.get(i)
         self._changed_outflows()
+
+    @property
+    def outflows(self) -> dict[int, np.ndarray]:
+        """What stands on outflows, m/s, by the number of their side."""
+        return {i: each.velocity for i, each in self._outflows.items() if each.velocity is not None}
 
     def _changed_outflows(self) -> None:
         """What was made with outflows known is made anew now that they are not, or the other way round."""

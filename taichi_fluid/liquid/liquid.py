@@ -1,6 +1,9 @@
 """A liquid with a surface on one grid: particles carry it, a level set says where it ends, a projection keeps its volume."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
@@ -153,6 +156,26 @@ class Liquid:
     def follow(self, velocity) -> None:
         """Let the particles be as much faster as the faces around them have become since ``remember``."""
         self._transfer.from_faces(self.particles, velocity, self._before, 1.0)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What it is between two steps: arrays, and numbers."""
+        arrays, numbers = self.particles.state()
+        arrays |= {"phi": self.phi.to_numpy(), "expansion": self.expansion.to_numpy()}
+        return arrays, {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
+        """Be what ``state`` has found.
+
+        Raises:
+            ValueError: for arrays of another grid, or some that are missing.
+        """
+        for name, array in (("phi", self.phi), ("expansion", self.expansion)):
+            if name not in arrays or arrays[name].shape != tuple(array.shape):
+                raise ValueError(f"liquid/{name} is missing, or of another grid")
+            array.from_numpy(np.ascontiguousarray(arrays[name]))
+        self.particles.restore_state(arrays, numbers)
+        self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
+        self._seeding.share = float(numbers["share"])
 
     @property
     def lacking(self) -> int:

@@ -4,6 +4,8 @@ A position is in cells from the lower corner of the first interior cell. Arrays 
 other, each as long as there is room for particles.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from .._ti import argument, ti, traced
@@ -249,6 +251,31 @@ class Particles:
         self._kernels.move(array, spare, self.order, self.room, array.shape[0] // self.room, count)
         setattr(self, name, spare)
         self._spare[name] = array
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+        """All of it, as it lies in memory: arrays, and numbers."""
+        arrays = {
+            name: getattr(self, name).to_numpy().reshape(-1, self.room)[:, : self.count].copy()
+            for name in ("position", "velocity", "affine")
+        }
+        return arrays, {"count": self.count, "moved": self._moved}
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, int]) -> None:
+        """Be what ``state`` has found; ``sort`` comes before anything asks for the particles of a cell.
+
+        Raises:
+            ValueError: for arrays of other shapes.
+        """
+        count, dim = int(numbers["count"]), self.grid.dim
+        self.clear()
+        self.reserve(count)
+        for name, components in (("position", dim), ("velocity", dim), ("affine", dim * dim)):
+            if name not in arrays or arrays[name].shape != (components, count):
+                raise ValueError(f"liquid/{name} is missing, or of another number of particles")
+            values = np.zeros((components, self.room), np.float32)
+            values[:, :count] = arrays[name]
+            getattr(self, name).from_numpy(values.ravel())
+        self.count, self._moved = count, int(numbers["moved"])
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Position in metres, velocity in m/s and its derivatives in 1/s, each row a particle."""

@@ -366,6 +366,9 @@ class Seeding:
     Args:
         grid: The grid.
         solids: What stands in it, where it is now.
+
+    Attributes:
+        share: Chance of a place for each particle that is lacking, by what the last step had room for.
     """
 
     def __init__(self, grid: Grid, solids: Solids | None):
@@ -374,7 +377,7 @@ class Seeding:
         self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
         self._kernels = depth_kernels(grid.costly_loops, solids is not None)
-        self._nothing, self._share = ti.ndarray(ti.f32, 1), FIRST_SHARE
+        self._nothing, self.share = ti.ndarray(ti.f32, 1), FIRST_SHARE
 
     def _ground(self) -> tuple:
         grid, distance = self.grid, self._nothing if self.solids is None else self.solids.distance
@@ -427,9 +430,9 @@ class Seeding:
         position, _, _, order, starts, room = particles.arrays()
         most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
         kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
-        made = self._put(particles, velocity, phi, min(max(lacking, 0) * self._share, 1.0), draw)
+        made = self._put(particles, velocity, phi, min(max(lacking, 0) * self.share, 1.0), draw)
         follows = lacking > 0 and made > 0
-        self._share = min(self._share * min(max(lacking / made, 0.5), 2.0), 1.0) if follows else FIRST_SHARE
+        self.share = min(self.share * min(max(lacking / made, 0.5), 2.0), 1.0) if follows else FIRST_SHARE
 
     def fill_below(self, particles: Particles, phi, velocity) -> None:
         """Make all particles that a level set has room for, of the velocity on the faces; there were none."""

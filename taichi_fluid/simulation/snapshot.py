@@ -1,0 +1,87 @@
+"""What a flow is between two steps: its arrays and its numbers, taken out and put in again.
+
+What follows from the scene and the time (solids, noise, what stands on the sides) is not in it. A flow that goes on from
+it on the backend that it was taken from has the bits of one that was never interrupted.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .engine import Engine
+from .loads import Earlier
+
+Arrays = dict[str, np.ndarray]
+Numbers = dict[str, Any]
+
+
+def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
+    """Arrays and numbers of a flow between two steps, by name; numbers can be written as JSON."""
+    engine.grid.require_runtime()
+    state = engine.state
+    arrays = {"velocity": state.velocity.current.to_numpy(), "pressure": state.pressure.to_numpy()}
+    arrays |= {f"carried/{name}": each.current.to_numpy() for name, each in state.carried.items()}
+    arrays |= {f"outflow/{i}": each for i, each in engine.walls.outflows.items()}
+    numbers: Numbers = {
+        "time": engine.time,
+        "steps": engine.steps,
+        "pressed": engine.pressed if math.isfinite(engine.pressed) else None,
+        "carried": {name: each.components for name, each in state.carried.items()},
+    }
+    if engine.flame is not None:
+        arrays["growth"] = engine.flame.growth.to_numpy()
+        numbers |= {"burnt": engine.flame.burnt, "expands": engine.expansion is not None}
+    if engine.earlier is not None:
+        arrays["earlier pressure"] = engine.earlier.pressure.to_numpy()
+        numbers["earlier"] = [engine.earlier.steps, engine.earlier.dt, engine.earlier.halved, engine.earlier.lasting]
+    if engine.liquid is not None:
+        own, of_liquid = engine.liquid.state()
+        arrays |= {f"liquid/{name}": values for name, values in own.items()}
+        numbers["liquid"] = of_liquid
+    return arrays, numbers
+
+
+def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
+    """Let a flow that was built from the same scene be what ``taken_from`` has found.
+
+    Raises:
+        ValueError: for arrays of another grid, or some that are missing; the flow is not to be used then.
+        KeyError: for a number that is missing.
+    """
+    state = engine.state
+    state.add({name: count for name, count in numbers["carried"].items() if name not in state.carried})
+    wanted = {"velocity": state.velocity.current, "pressure": state.pressure}
+    wanted |= {f"carried/{name}": each.current for name, each in state.carried.items()}
+    engine.time, engine.steps = float(numbers["time"]), int(numbers["steps"])
+    engine.pressed = math.inf if numbers["pressed"] is None else float(numbers["pressed"])
+    if "burnt" in numbers:
+        flame = engine.light()
+        flame.burnt = float(numbers["burnt"])
+        wanted["growth"] = flame.growth
+    if "earlier" in numbers:
+        steps, dt, halved, lasting = numbers["earlier"]
+        engine.keep_pressure(dt, lasting)
+        assert engine.earlier is not None
+        engine.earlier = Earlier(steps, dt, halved, lasting, engine.earlier.pressure)
+        wanted["earlier pressure"] = engine.earlier.pressure
+    for name, array in wanted.items():
+        values = arrays.get(name)
+        if values is None or values.shape != tuple(array.shape) or values.dtype != np.float32:
+            raise ValueError(f"{name} is missing, or of another grid")
+        array.from_numpy(np.ascontiguousarray(values))
+    if numbers.get("expands"):
+        flame = engine.light()
+        flame.finish()
+        engine.expansion = flame.expansion
+    if engine.liquid is not None:
+        prefix = "liquid/"
+        own = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+        engine.liquid.restore_state(own, numbers["liquid"])
+        engine.expansion = engine.liquid.expansion
+    engine.walls.at(engine.time)
+    engine.walls.forget_outflow(
+        {int(name.partition("/")[2]): each for name, each in arrays.items() if name.startswith("outflow/")}
+    )
+    engine.place_solids(engine.time)

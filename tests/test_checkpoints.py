@@ -1,0 +1,256 @@
+"""Checkpoints: a flow goes on from one bit for bit; what is not whole is found out; what was there before stays."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import taichi_fluid as tf
+from taichi_fluid.io import checkpoint, stored
+from taichi_fluid.io.stored import before
+
+STEPS = 3
+
+
+def scene_of(name, resolution, **changes):
+    return tf.preset(name).with_values(
+        {"domain.resolution": resolution, "output.width": 64, "output.height": 64, **changes}
+    )
+
+
+OUTFLOW = [[{"kind": "inflow", "velocity": [1.0, 0.0]}, "outflow"], ["free-slip", "free-slip"]]
+FLOWS = {
+    "smoke": scene_of("plume2d", 24),
+    "outflow and a solid": scene_of("karman", 32, **{"domain.boundaries": OUTFLOW}),
+    "moving solids": scene_of("obstacles", 12),
+    "fire": scene_of("fire", 12),
+    "collocated": scene_of("godot2d", 24),
+    "water": scene_of("dam2d", 32),
+    "water in 3D": scene_of("dam", 12),
+    "poured": scene_of("pour", 16),
+}
+
+
+def values_of(simulation):
+    """Everything that a flow has, as arrays."""
+    found = {each.name: simulation.to_numpy(each.name) for each in simulation.state.quantities()}
+    found |= {"pressure": simulation.to_numpy("pressure"), "time": np.array([simulation.time, simulation.steps])}
+    if simulation.liquid is not None:
+        found |= {"level set": simulation.to_numpy("level set"), **simulation.liquid.particles.to_numpy()}
+    return found
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_flow_goes_on_bit_for_bit(flow, tmp_path):
+    """Beside one that nobody interrupted; and it is written in the middle, not at time 0."""
+    simulation = tf.Simulation(FLOWS[flow])
+    for _ in range(STEPS):
+        simulation.step()
+    path = tf.save(simulation, tmp_path / "flow.checkpoint")
+    for _ in range(STEPS):
+        simulation.step()
+    other = tf.load(path)
+    assert (other.steps, other.scene) == (STEPS, simulation.scene)
+    for _ in range(STEPS):
+        other.step()
+    one, two = values_of(simulation), values_of(other)
+    assert list(one) == list(two)
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, two[name], err_msg=name)
+    assert other.burnt == simulation.burnt
+
+
+def test_what_no_scene_knows_goes_with_it(tmp_path):
+    """A quantity of one's own, changes of the running scene, solids and stages that are given again."""
+    solid = tf.Solid("sphere", a=(0.5, 0.6), radius=0.1)
+    simulation = tf.Simulation(FLOWS["smoke"], [solid])
+    simulation.state.add({"salt": 1})
+    simulation.scene = simulation.scene.with_values({"fluid.cooling": 0.7})
+    simulation.step()
+    simulation.state.carried["salt"].current.fill(0.25)
+    simulation.fill()
+    path = tf.save(simulation, tmp_path / "x")
+    simulation.step()
+    other = tf.load(path, solids=[solid])
+    assert other.scene.fluid.cooling == 0.7
+    other.step()
+    for name in ("salt", "smoke", "velocity"):
+        np.testing.assert_array_equal(simulation.to_numpy(name), other.to_numpy(name))
+
+
+def small():
+    simulation = tf.Simulation(scene_of("plume2d", 8))
+    simulation.step()
+    return simulation
+
+
+def test_every_truncation_and_many_flips_are_found_out(tmp_path):
+    """A typed error, in one sentence, whatever of the file is gone or changed."""
+    path = tf.save(small(), tmp_path / "flow.checkpoint")
+    whole = path.read_bytes()
+    random = np.random.default_rng(0)
+    lengths = {0, 1, 7, 8, 9, 100, len(whole) - 1, *random.integers(0, len(whole), 40).tolist()}
+    for length in lengths:
+        path.write_bytes(whole[:length])
+        with pytest.raises(tf.CheckpointError) as caught:
+            stored.read(path)
+        assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+    for bit in random.integers(0, 8 * len(whole), 200):
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bytes(changed))
+        with pytest.raises(tf.CheckpointError):
+            stored.read(path)
+    path.write_bytes(whole)
+    assert stored.read(path)[2]["steps"] == 1
+
+
+def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
+    simulation, path = small(), tmp_path / "flow.checkpoint"
+    tf.save(simulation, path)
+    simulation.step()
+    tf.save(simulation, path)
+    assert stored.read(path)[2]["steps"] == 2
+    assert stored.read(before(path))[2]["steps"] == 1
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(UserWarning, match="is not whole.*is taken"):
+        assert tf.load(path).steps == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.unlink(), "there is no checkpoint"),
+        (lambda path: (path.unlink(), path.mkdir()), "there is no checkpoint"),
+        (lambda path: path.write_text("name = 'plume'"), "is not whole"),
+    ],
+    ids=["gone", "a folder", "something else"],
+)
+def test_what_is_no_checkpoint_is_refused_in_a_sentence(damage, told, tmp_path):
+    path = tf.save(small(), tmp_path / "x")
+    damage(path)
+    with pytest.raises(tf.CheckpointError, match=told):
+        tf.load(path)
+
+
+def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
+    simulation, path = small(), tmp_path / "x"
+    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    tf.save(simulation, path)
+    with pytest.raises(tf.CheckpointError, match="is no checkpoint of format 1"):
+        tf.load(path)
+    monkeypatch.undo()
+    tf.save(simulation, path)
+    scene, arrays, numbers = stored.read(path)
+    with pytest.raises(tf.CheckpointError, match="does not fit its scene: velocity is missing, or of another grid"):
+        checkpoint.restored(path, scene.with_values({"domain.resolution": 9}), arrays, numbers)
+    del arrays["pressure"]
+    with pytest.raises(tf.CheckpointError, match="pressure is missing"):
+        checkpoint.restored(path, scene, arrays, numbers)
+
+
+def test_nothing_is_written_in_the_middle_of_a_step_or_where_it_cannot_be(tmp_path):
+    simulation = small()
+    tf.save(simulation, tmp_path / "x")
+    step = simulation.stepping()
+    next(step)
+    with pytest.raises(RuntimeError, match="did not come to its end"):
+        tf.save(simulation, tmp_path / "x")
+    for _ in step:
+        pass
+    with pytest.raises(OSError):
+        tf.save(simulation, tmp_path / "x" / "below a file")
+    assert stored.read(tmp_path / "x")[2]["steps"] == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x"]
+
+
+def command(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "taichi_fluid", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+SMALL = ("--arch", "cpu", "--resolution", "12", "--set", "output.width=32", "--set", "output.height=32")
+
+
+def test_a_run_that_was_resumed_ends_where_one_that_nobody_broke_off_does(tmp_path):
+    """By the command line: six pictures at once, or three and three; the last states are the same bits."""
+    for arguments in (
+        ("demo", "plume2d", *SMALL, "--frames", "6", "--out", "all", "--checkpoint", "all.checkpoint"),
+        ("demo", "plume2d", *SMALL, "--frames", "3", "--out", "one", "--checkpoint", "some.checkpoint"),
+        (
+            "resume",
+            "some.checkpoint",
+            "--arch",
+            "cpu",
+            "--frames",
+            "6",
+            "--out",
+            "two",
+            "--checkpoint",
+            "some.checkpoint",
+        ),
+    ):
+        process = command(*arguments, cwd=tmp_path)
+        _, told = process.communicate(timeout=300)
+        assert process.returncode == 0, told
+    assert len(list((tmp_path / "two").glob("frame_*.png"))) == 3, "what is left of six"
+    (_, one, numbers), (_, two, others) = (stored.read(tmp_path / f"{name}.checkpoint") for name in ("all", "some"))
+    assert numbers == others
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name], err_msg=name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "killed"])
+def test_what_ends_a_run_leaves_a_checkpoint(number, tmp_path):
+    process = command(
+        "demo", "plume2d", *SMALL, "--frames", "4000", "--out", "film.mp4", "--checkpoint-every", "2", cwd=tmp_path
+    )
+    path = tmp_path / "plume2d.checkpoint"
+    until = time.monotonic() + 200
+    while not before(path).exists():
+        assert process.poll() is None and time.monotonic() < until, process.communicate()
+        time.sleep(0.05)
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+    assert stored.read(path)[2]["steps"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--checkpoint-every", "often"), "it must be a number of steps, or of seconds such as 30s"),
+        (("--checkpoint-every", "0"), "it must be a number of steps, or of seconds such as 30s"),
+        (("--checkpoint", "no/folder/x\0y"), "checkpoint"),
+        (("--checkpoint", "x", "--set", "look.compare=true"), "both grids"),
+    ],
+)
+def test_bad_words_about_checkpoints_are_refused_in_a_sentence(arguments, told, tmp_path, capsys, monkeypatch):
+    from taichi_fluid.app import cli
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["demo", "godot2d", "--headless", "--frames", "1", *arguments], prog_name="taichi-fluid")
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_resume_refuses_what_is_no_checkpoint(tmp_path, capsys, monkeypatch):
+    from taichi_fluid.app import cli
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text(json.dumps({}))
+    for name in ("x", "nothing"):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["resume", name], prog_name="taichi-fluid")
+        assert caught.value.code == 2
+        assert name in capsys.readouterr().err
