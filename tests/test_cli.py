@@ -767,6 +767,7 @@ main(sys.argv[1:], prog_name="taichi-fluid")
         ("plume2d.mp4", signal.SIGINT, 130, "keyboard"),
         ("frames", signal.SIGINT, 130, "keyboard"),
         ("plume2d.mp4", signal.SIGTERM, 143, "signal"),
+        ("plume2d.mp4", getattr(signal, "SIGHUP", 1), 129, "signal"),
     ],
 )
 def test_what_breaks_it_off_keeps_what_was_recorded(work, out, number, status, word):

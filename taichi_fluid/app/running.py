@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from ..errors import TaichiUnavailable, Terminated, last_line, terminable
-from ..io.files import OutputError, require_writable, write_json
+from ..io.files import OutputError, remove_leftovers, require_writable, write_json
 from ..io.outputs import Outputs
 from ..io.series import SeriesFile, require_series
 from ..limits import ARCHS
@@ -34,16 +34,23 @@ class Numbers(NamedTuple):
         json: Of the run as a whole.
         probes: What the scene's probes measure, a line for each time.
         plot: A picture of that.
+        overwrite: Whether a recording that is there already is replaced.
     """
 
     json: Path | None
     probes: Path | None
     plot: Path | None
+    overwrite: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return any((self.json, self.probes, self.plot))
 
     def require(self, scene: Scene, outputs: Outputs | None) -> None:
         """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
         names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
-        wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=True) if path]
+        wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
         taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
         for option, what, path in wanted:
             if option != "--json" and not scene.probes:
@@ -97,6 +104,7 @@ def common(command: Callable) -> Callable:
             "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE",
             help="Record, and draw what the scene's [[probes]] have measured (needs matplotlib).",
         ),
+        click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -111,13 +119,11 @@ def run_scene(
     headless: bool,
     out: Path | None,
     settings: Sequence[str],
-    json_path: Path | None,
-    probes_path: Path | None,
-    plot_path: Path | None,
+    **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    numbers = Numbers(json_path, probes_path, plot_path)
-    recording = not (frames is None and out is None) or any(numbers)
+    numbers = Numbers(*(wanted[name] for name in ("json_path", "probes_path", "plot_path", "overwrite")))
+    recording = not (frames is None and out is None) or numbers.any
     try:
         scene = load()
         changes = parse_settings(settings)
@@ -126,7 +132,7 @@ def run_scene(
         if frames is not None:
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
-        outputs = Outputs.plan(out, scene.name) if headless or recording else None
+        outputs = Outputs.plan(out, scene.name, overwrite=numbers.overwrite) if headless or recording else None
         numbers.require(scene, outputs)
         require_installed(scene)
         require_memory(scene)
@@ -151,7 +157,7 @@ def run_scene(
     if outputs is None:
         say(f"{problem}, so the scene is recorded instead of shown in a window.")
         try:
-            outputs = Outputs.plan(out, scene.name)
+            outputs = Outputs.plan(out, scene.name, overwrite=numbers.overwrite)
         except OutputError as error:
             stop(str(error))
     record_scene(scene, running, outputs, numbers)
@@ -227,6 +233,12 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
         stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
         for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
             say(sentence)
+        if left := remove_leftovers(outputs.poster.parent):
+            say(
+                f"removed {len(left)} unfinished file(s) of processes that are gone: {', '.join(p.name for p in left)}."
+            )
+        if wanted.overwrite:
+            outputs.make_room()
         recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
         if wanted.probes:
             file = SeriesFile(wanted.probes)

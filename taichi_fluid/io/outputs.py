@@ -1,11 +1,19 @@
 """Where a recording goes."""
 
+import contextlib
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from .files import OutputError, require_writable, require_writable_folder
 
+_FRAMES = "frame_[0-9][0-9][0-9][0-9][0-9].png"
 NOT_WRITTEN = (".png", ".gif", ".avi", ".mov", ".mkv", ".webm", ".jpg", ".jpeg")
+
+
+def part_of(video: Path) -> Path:
+    """Where a video stands while it is recorded, and stays where the process is killed: it plays as far as it came."""
+    return video.with_name(f"{video.stem}.part{video.suffix}")
 
 
 class Outputs(NamedTuple):
@@ -16,25 +24,66 @@ class Outputs(NamedTuple):
     poster: Path
 
     @classmethod
-    def plan(cls, out: Path | None, name: str) -> "Outputs":
+    def plan(cls, out: Path | None, name: str, *, overwrite: bool = False) -> "Outputs":
         """What ``--out`` means: FILE.mp4, a folder for PNG files, or nothing for NAME.mp4 and NAME.png right here.
 
+        Args:
+            out: The place, if one is given.
+            name: Of the scene.
+            overwrite: Whether a recording that is there already may be replaced; ``make_room`` is for that then.
+
         Raises:
-            OutputError: if the place cannot be written.
+            OutputError: if the place cannot be written, or holds a recording already.
         """
         if out is None:
             out = Path(f"{name}.mp4")
         if out.suffix.lower() == ".mp4":
-            require_writable(out, "the output")
-            require_writable(out.with_suffix(".png"), "the poster")
-            return cls(out, None, out.with_suffix(".png"))
+            poster = out.with_suffix(".png")
+            for path, what in ((out, "the output"), (poster, "the poster"), (part_of(out), "the unfinished output")):
+                require_writable(path, what)
+                if os.path.lexists(path) and not overwrite:
+                    raise OutputError(
+                        f"{what} {str(path)!r} is there already: choose another --out, or --overwrite it."
+                    )
+            return cls(out, None, poster)
         if out.suffix.lower() in NOT_WRITTEN:
             raise OutputError(
                 f"the output {str(out)!r} has a suffix that is not written: give FILE.mp4, or a folder for PNG files."
             )
         require_writable_folder(out, "the output folder")
-        if out.is_dir() and any(out.glob("frame_*.png")):
+        if not overwrite and out.is_dir() and any(out.glob(_FRAMES)):
             raise OutputError(
-                f"the output folder {str(out)!r} holds the frames of another recording: choose a new one."
+                f"the output folder {str(out)!r} holds the frames of another recording: choose a new one, or "
+                "--overwrite it."
             )
         return cls(None, out, out / "poster.png")
+
+    def make_room(self) -> None:
+        """Remove frames of another recording, and what is left of a video that was never finished.
+
+        Raises:
+            OutputError: if a process that lives is recording that video.
+        """
+        if self.folder:
+            for frame in self.folder.glob(_FRAMES):
+                frame.unlink()
+        if self.video and part_of(self.video).exists():
+            part = part_of(self.video)
+            if _is_held(part):
+                raise OutputError(f"{str(part)!r} is being recorded by another process: choose another --out.")
+            part.unlink()
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process that lives writes a video there."""
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except OSError:  # a file system without locks
+                return False
+    return False

@@ -3,31 +3,36 @@
 import contextlib
 import os
 import queue
-import tempfile
 import threading
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from .files import OutputError, set_usual_permissions
+from .files import OutputError
+from .outputs import part_of
 
 BT709, SRGB_TRANSFER = 1, 13
 """Numbers of ITU-T H.273: primaries and matrix of high definition and of sRGB, and the curve of sRGB (IEC 61966-2-1)."""
 
 
 class VideoWriter:
-    """Writes H.264 in an MP4 under a temporary name; ``close`` finishes it and gives it its own.
+    """Writes H.264 in an MP4 that plays as far as it has come, whatever ends the process.
+
+    It stands beside its place as ``NAME.part.mp4`` (see ``outputs.part_of``) until ``close`` gives it its name. It is
+    fragmented (ISO/IEC 14496-12, movie fragments): each second of it is whole by itself and on the disk before the next
+    one begins, and no picture waits for later ones.
 
     Args:
-        path: Where the video shall stand.
+        path: Where the video shall stand; an empty file there, which keeps its name free, goes.
         width, height: Of the pictures, in pixels; an odd one is cropped by one, which H.264 asks for.
         fps: Pictures in a second.
         preset: How much effort the encoder spends, as x264 names it.
 
     Raises:
-        OutputError: if PyAV or its H.264 encoder is missing.
+        OutputError: if PyAV or its H.264 encoder is missing, or what another recording has left is in the way.
     """
 
     def __init__(self, path: Path, width: int, height: int, fps: float, preset: str = "medium"):
@@ -38,14 +43,22 @@ class VideoWriter:
                 f"a video needs PyAV ({error}): 'pip install av', or give --out a folder to get PNG files."
             ) from None
         self._av, self.path, self.frames = av, path, 0
+        self._broken: OSError | None = None
         self._width, self._height = width // 2 * 2, height // 2 * 2
-        handle, self._temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        set_usual_permissions(Path(self._temporary))
+        self._part = part_of(path)
         try:
-            self._container = av.open(self._temporary, "w", format="mp4", options={"movflags": "faststart"})
+            # Unbuffered, and not opened by FFmpeg, which knows no names that are not UTF-8.
+            self._file = self._part.open("xb", buffering=0)
+        except FileExistsError:
+            raise OutputError(
+                f"{str(self._part)!r} is there already, of a recording that runs or was broken off: rename or remove it."
+            ) from None
+        try:
+            _hold(self._file)
+            options = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "flush_packets": "1"}
+            self._container = av.open(self._file, "w", format="mp4", options=options)
         except BaseException:
-            Path(self._temporary).unlink(missing_ok=True)
+            self._drop()
             raise
         try:
             stream = self._container.add_stream("libx264", rate=Fraction(fps).limit_denominator(100_000))
@@ -55,42 +68,89 @@ class VideoWriter:
                 f"this PyAV has no H.264 encoder ({error}); give --out a folder to get PNG files."
             ) from None
         stream.width, stream.height, stream.pix_fmt = self._width, self._height, "yuv420p"
-        stream.options = {"crf": "18", "preset": preset}
+        stream.options = {"crf": "18", "preset": preset, "tune": "zerolatency"}
         # Players guess at what a file does not say, and many guess BT.709. The curve is what pictures are encoded with:
         # tagged bt709, a player that manages colours (QuickTime) would show them lighter.
         context = stream.codec_context
+        context.gop_size = max(1, int(fps))
         context.colorspace = context.color_primaries = BT709
         context.color_trc, context.color_range = SRGB_TRANSFER, av.video.reformatter.ColorRange.MPEG
         self._stream = stream
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_size == 0:
+                path.unlink()
 
     def write(self, picture: np.ndarray) -> None:
         """Append ``(height, width, 3)`` bytes, first row on top."""
         cropped = np.ascontiguousarray(picture[: self._height, : self._width])
         frame = self._av.VideoFrame.from_ndarray(cropped, format="rgb24")
         frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
-        for packet in self._stream.encode(frame):
-            self._container.mux(packet)
+        self._encode(frame)
         self.frames += 1
 
     def close(self) -> None:
-        """Finish the file and give it its name; a video without pictures is dropped."""
+        """Finish the file and give it its name; a video without pictures is dropped.
+
+        Raises:
+            OSError: if it cannot be written whole, as on a full disk; what plays of it stays as ``NAME.part.mp4``.
+        """
+        if self._broken is not None:
+            raise self._broken
         if not self.frames:
             self.discard()
             return
+        self._encode(None)
         try:
-            for packet in self._stream.encode():
-                self._container.mux(packet)
             self._container.close()
-            os.replace(self._temporary, self.path)
-        finally:
-            Path(self._temporary).unlink(missing_ok=True)
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._part, self.path)
+        except OSError as error:
+            self._break(error)
+            raise
 
     def discard(self) -> None:
         """Drop what was written."""
         try:
             self._container.close()
         finally:
-            Path(self._temporary).unlink(missing_ok=True)
+            self._drop()
+
+    def _encode(self, frame: Any) -> None:
+        """Encode a picture, or with None those that wait."""
+        try:
+            for packet in self._stream.encode(frame):
+                self._container.mux(packet)
+        except OSError as error:
+            self._break(error)
+            raise
+
+    def _break(self, error: OSError) -> None:
+        """Keep what plays of a video that cannot go on, and nothing else."""
+        self._broken = error
+        with contextlib.suppress(Exception):
+            self._container.close()
+        self._file.close()
+        try:
+            with self._part.open("rb") as file, self._av.open(file) as container:
+                plays = not next(container.demux(video=0)).is_corrupt
+        except (OSError, StopIteration):
+            plays = False
+        if not plays:
+            self._part.unlink(missing_ok=True)
+
+    def _drop(self) -> None:
+        if not self._file.closed:
+            self._file.close()
+            self._part.unlink(missing_ok=True)
+
+
+def _hold(file: BinaryIO) -> None:
+    """Keep others from taking a file for one that nobody writes any more, for as long as this process lives."""
+    with contextlib.suppress(ImportError, OSError):  # Windows does so by itself, some file systems cannot
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class LiveVideo:

@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 
 from ..io.files import whole_file
+from ..io.outputs import part_of
 from ..scene import Scene
 
 
@@ -18,7 +19,9 @@ def claimed_name(folder: Path, name: str, suffix: str) -> Path:
         path = folder / f"{name}_{count:03d}{suffix}"
         with contextlib.suppress(FileExistsError):
             path.touch(exist_ok=False)
-            return path
+            if not part_of(path).exists():
+                return path
+            path.unlink()
     raise AssertionError("numbers do not end")
 
 
