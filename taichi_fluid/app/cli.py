@@ -15,10 +15,11 @@ import click
 
 from ..errors import TaichiUnavailable
 from ..io.files import OutputError, require_writable, write_json
+from ..io.stored import CheckpointError
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from .measuring import bench
-from .running import common, run_scene
+from .running import Begun, common, run_scene
 from .validating import validate
 from .warming import warm
 from .words import complete_scene, stop
@@ -47,6 +48,21 @@ def demo(name: str, **options: Any) -> None:
 def run(scene: Path, **options: Any) -> None:
     """Show or record the scene of a TOML file; see 'taichi-fluid scenes NAME' for one to start from."""
     run_scene(lambda: Scene.load(scene), **options)
+
+
+@main.command(short_help="Go on with a run from its checkpoint.")
+@click.argument("checkpoint_file", type=click.Path(path_type=Path), metavar="FILE")
+@common
+def resume(checkpoint_file: Path, **options: Any) -> None:
+    """Go on from the checkpoint FILE, in a window or with the pictures of its recording that are left.
+
+    On the backend that wrote it, it goes on bit for bit.
+    """
+    try:
+        begun = Begun(checkpoint_file)
+    except CheckpointError as error:
+        stop(str(error))
+    run_scene(lambda: begun.scene, begun=begun, **options)
 
 
 def _description(name: str) -> str:

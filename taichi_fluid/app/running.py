@@ -11,7 +11,9 @@ import click
 from ..errors import TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, require_writable, write_json
 from ..io.outputs import Outputs
+from ..io.rhythm import rhythm_of
 from ..io.series import SeriesFile, require_series
+from ..io.stored import CheckpointError, read
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.beginnings import BeginningError
@@ -35,17 +37,39 @@ class Numbers(NamedTuple):
         probes: What the scene's probes measure, a line for each time.
         plot: A picture of that.
         overwrite: Whether a recording that is there already is replaced.
+        checkpoint: Where the state is kept.
+        every: How often it is, in words; see ``io.rhythm``.
     """
 
     json: Path | None
     probes: Path | None
     plot: Path | None
     overwrite: bool = False
+    checkpoint: Path | None = None
+    every: str | None = None
 
     @property
     def any(self) -> bool:
         """Whether there are any."""
-        return any((self.json, self.probes, self.plot))
+        return any((self.json, self.probes, self.plot, self.checkpoint, self.every))
+
+    def checkpoints_of(self, scene: Scene) -> Path | None:
+        """Where checkpoints of a scene go, if any are wanted.
+
+        Raises:
+            OutputError: for a place or a rhythm that cannot be, and for a scene of two flows.
+        """
+        if self.checkpoint is None and self.every is None:
+            return None
+        path = self.checkpoint or Path(f"{scene.name}.checkpoint")
+        if scene.look.compare:
+            raise OutputError("look.compare is true: a checkpoint holds one flow, and not both grids.")
+        require_writable(path, "the checkpoint")
+        try:
+            rhythm_of(self.every or "")
+        except ValueError as error:
+            raise OutputError(f"{error}.") from None
+        return path
 
     def require(self, scene: Scene, outputs: Outputs | None) -> None:
         """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
@@ -66,6 +90,50 @@ class Numbers(NamedTuple):
             if path.resolve() in taken:
                 raise OutputError(f"{what} {str(path)!r} is also an output of this run: give another name.")
             taken.add(path.resolve())
+
+
+class Begun:
+    """A run that goes on from a checkpoint.
+
+    Args:
+        path: The file.
+
+    Raises:
+        CheckpointError: if it is none.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.scene, self._arrays, self._numbers = read(path)
+        self._built = False
+
+    def pictures(self, scene: Scene) -> int:
+        """How many pictures of a scene's recording have been taken before."""
+        return round(self._numbers["time"] * scene.output.fps)
+
+    def rest_of(self, scene: Scene) -> Scene:
+        """The scene, with those pictures to record that are left.
+
+        Raises:
+            SceneError: if none are.
+        """
+        left = scene.output.frames - self.pictures(scene)
+        if left < 1:
+            raise SceneError(
+                f"output.frames is {scene.output.frames}, and the checkpoint stands at picture {self.pictures(scene)}: "
+                "ask for more by --frames."
+            )
+        return scene.with_values({"output.frames": left})
+
+    def build(self, scene: Scene) -> "Simulation":
+        """The flow of the checkpoint; when asked again, for another grid, a new one."""
+        from ..io.checkpoint import restored
+        from ..simulation import Simulation
+
+        if self._built:
+            return Simulation(scene)
+        self._built = True
+        return restored(self.path, scene, self._arrays, self._numbers)
 
 
 def _window_arch(arch: str) -> str:
@@ -104,6 +172,14 @@ def common(command: Callable) -> Callable:
             "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE",
             help="Record, and draw what the scene's [[probes]] have measured (needs matplotlib).",
         ),
+        click.option(
+            "--checkpoint", "checkpoint", type=click.Path(path_type=Path), metavar="FILE",
+            help="Record, and keep the state at the end, to go on with 'resume'.  [default: NAME.checkpoint here]",
+        ),
+        click.option(
+            "--checkpoint-every", "every", metavar="N|30s",
+            help="Record, and keep the state every so many steps, or seconds of the clock.",
+        ),
         click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -119,10 +195,12 @@ def run_scene(
     headless: bool,
     out: Path | None,
     settings: Sequence[str],
+    begun: "Begun | None" = None,
     **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    numbers = Numbers(*(wanted[name] for name in ("json_path", "probes_path", "plot_path", "overwrite")))
+    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every")
+    numbers = Numbers(*(wanted[name] for name in files))
     recording = not (frames is None and out is None) or numbers.any
     try:
         scene = load()
@@ -132,8 +210,11 @@ def run_scene(
         if frames is not None:
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
-        outputs = Outputs.plan(out, scene.name, overwrite=numbers.overwrite) if headless or recording else None
+        scene = scene if begun is None else begun.rest_of(scene)
+        name = scene.name if begun is None else f"{scene.name}_from_{begun.pictures(scene)}"
+        outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
         numbers.require(scene, outputs)
+        numbers.checkpoints_of(scene)
         require_installed(scene)
         require_memory(scene)
     except (SceneError, OutputError) as error:
@@ -152,15 +233,15 @@ def run_scene(
         stop(str(error))
     problem = probe.problem(running) if probe else None
     if probe and problem is None:
-        show_window(scene, running)
+        show_window(scene, running, begun)
         return
     if outputs is None:
         say(f"{problem}, so the scene is recorded instead of shown in a window.")
         try:
-            outputs = Outputs.plan(out, scene.name, overwrite=numbers.overwrite)
+            outputs = Outputs.plan(out, name, overwrite=numbers.overwrite)
         except OutputError as error:
             stop(str(error))
-    record_scene(scene, running, outputs, numbers)
+    record_scene(scene, running, outputs, numbers, begun)
 
 
 def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
@@ -180,7 +261,7 @@ def _cells(scene: Scene) -> str:
     return " x ".join(map(str, scene.domain.shape)) + (" cells on both grids" if scene.look.compare else " cells")
 
 
-def show_window(scene: Scene, arch: str) -> None:
+def show_window(scene: Scene, arch: str, begun: "Begun | None" = None) -> None:
     """Open the window, and when it is closed name what was written."""
     from rich.console import Console
 
@@ -193,7 +274,8 @@ def show_window(scene: Scene, arch: str) -> None:
     session = None
     try:
         with Waiting().told_on(Console(stderr=True)):
-            session = _build(Session, scene, arch)
+            build = {} if begun is None else {"build": begun.build}
+            session = _build(lambda scene: Session(scene, **build), scene, arch)
         LiveWindow(session, arch=arch).run()
     except KeyboardInterrupt:  # before the window was there
         pass
@@ -204,7 +286,7 @@ def show_window(scene: Scene, arch: str) -> None:
 
 
 @terminable()
-def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> None:
+def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, begun: "Begun | None" = None) -> None:
     """Record as many frames as the scene asks for, and write the numbers of the run where they are asked for."""
     from rich.console import Console
 
@@ -215,11 +297,12 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes
     from ..simulation.probing import budget
+    from ..viewer.keeping import Keeping
     from ..viewer.recorder import Recorder, record
     from ..viewer.waiting import Waiting
 
     def whole(scene: Scene) -> "Simulation | Comparison":
-        flow = flow_of(scene)
+        flow = flow_of(scene) if begun is None else begun.build(scene)
         for simulation in simulations_of(flow).values():
             simulation.prepare()
         return flow
@@ -246,7 +329,11 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
         if wanted.probes or wanted.plot:
             with waiting.told_on(Console(stderr=True)):
                 probes = Probes(own_of(flow), write=file)
-        numbers = record(flow, recorder, waiting=waiting)
+        path = wanted.checkpoints_of(scene)
+        keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
+        numbers = record(flow, recorder, waiting=waiting, keeping=keeping)
+        if path is not None:
+            recorder.written.append(path)
         if wanted.json:
             numbers |= budget(own_of(flow))
     except (NotFinite, TooManySteps) as error:
@@ -256,6 +343,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers) -> 
         show_files(recorder.written if recorder else [])
         stop_broken_off(broken, "the frames so far are kept.")
     except OutputError as error:
+        stop(str(error))
+    except CheckpointError as error:
         stop(str(error))
     except OSError as error:
         stop(f"the recording cannot be written: {error}.", status=1)

@@ -249,6 +249,11 @@ class Simulation(Engine, Flow):
             speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
         return speed
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it stands between two steps."""
+        return self._underway is None
+
     def require_whole(self) -> None:
         """Raise RuntimeError if a step has begun that did not come to its end; ``reset`` puts an end to it."""
         if self._underway is not None:

@@ -1,29 +1,11 @@
 """Checkpoints of a run as it goes on."""
 
-import re
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from ..io.checkpoint import save
+from ..io.rhythm import Rhythm
 from ..simulation import Simulation
-
-
-class Rhythm(NamedTuple):
-    """How often a checkpoint is written: after so many steps, or seconds of the clock; never but at the end with neither."""
-
-    steps: int = 0
-    seconds: float = 0.0
-
-
-def rhythm_of(text: str) -> Rhythm:
-    """``"200"`` steps or ``"30s"``; ValueError for what is neither."""
-    found = re.fullmatch(r"([0-9]{1,9})|([0-9]{1,7}(?:\.[0-9]{1,6})?)s", text)
-    if found is None or not float(found[1] or found[2]) > 0:
-        raise ValueError(
-            f"--checkpoint-every is {text[:40]!r}; it must be a number of steps, or of seconds such as 30s, above 0"
-        )
-    return Rhythm(int(found[1] or 0), float(found[2] or 0))
 
 
 class Keeping:
@@ -49,3 +31,8 @@ class Keeping:
         """Write one."""
         save(self.simulation, self.path)
         self._steps, self._at = self.simulation.steps, time.monotonic()
+
+    def finish(self) -> None:
+        """Write one at the end of a run, or where it breaks off; in the midst of a step the last one stays."""
+        if self.simulation.is_whole:
+            self.write()

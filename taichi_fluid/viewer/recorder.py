@@ -15,6 +15,7 @@ from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
 from ..simulation import Simulation, Step
 from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
+from .keeping import Keeping
 from .waiting import Waiting
 
 SHEET_PICTURES = 6
@@ -64,7 +65,11 @@ class Recorder:
 
 @terminable()
 def record(
-    flow: Simulation | Comparison, recorder: Recorder, console: Console | None = None, waiting: Waiting | None = None
+    flow: Simulation | Comparison,
+    recorder: Recorder,
+    console: Console | None = None,
+    waiting: Waiting | None = None,
+    keeping: Keeping | None = None,
 ) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
@@ -73,6 +78,7 @@ def record(
         recorder: Where the pictures go; it is finished here, also when the run breaks off.
         console: Where progress is shown, and before each kernel that is compiled a count; stderr when left out.
         waiting: What has counted the kernels so far.
+        keeping: What writes checkpoints; one more at the end.
 
     Returns:
         What ``--json`` holds, but for the arch; see ``summary``.
@@ -106,7 +112,11 @@ def record(
                     render_ms.append(1e3 * (time.perf_counter() - start))
                     left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
                     progress.update(task, advance=1, numbers=_numbers(taken, left))
+                    if keeping is not None:
+                        keeping.look()
     finally:
+        if keeping is not None:
+            keeping.finish()
         written = recorder.finish()
     return summary(flow, steps, render_ms, written)
 
