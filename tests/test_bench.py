@@ -37,7 +37,7 @@ STAGES = ["check", "halve", "advect", "sources", "burn", "forces", "diffuse", "p
 SMALL = ["--arch", "cpu", "--dim", "2", "--resolution", "8", "--steps", "2"]
 
 # Families that no step launches: measuring, resampling, meshes.
-NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_kernels"}
+NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_kernels", "wet_kernels"}
 
 
 # What is launched and moved

@@ -206,6 +206,7 @@ def test_a_run_that_was_resumed_ends_where_one_that_nobody_broke_off_does(tmp_pa
     assert len(list((tmp_path / "two").glob("frame_*.png"))) == 3, "what is left of six"
     (_, one, numbers), (_, two, others) = (stored.read(tmp_path / f"{name}.checkpoint") for name in ("all", "some"))
     assert numbers == others
+    assert stored.read(tmp_path / "some.checkpoint")[0].output.frames == 6, "and may be resumed again, for more"
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
 
@@ -230,7 +231,7 @@ def test_what_ends_a_run_leaves_a_checkpoint(number, tmp_path):
     [
         (("--checkpoint-every", "often"), "it must be a number of steps, or of seconds such as 30s"),
         (("--checkpoint-every", "0"), "it must be a number of steps, or of seconds such as 30s"),
-        (("--checkpoint", "no/folder/x\0y"), "checkpoint"),
+        (("--checkpoint", "."), "the checkpoint '.' is a folder"),
         (("--checkpoint", "x", "--set", "look.compare=true"), "both grids"),
     ],
 )

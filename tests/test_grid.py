@@ -177,6 +177,7 @@ def doors(dim):
         (solver.setup, {"first": (1,) * dim, "sides": sides, "mask": s(), "held": s()}),
         (solver.mark, {"first": (1,) * dim, "sides": sides, "mask": s()}),
         (solver.setup_open, {"open": v(), "sides": sides}),
+        (solver.setup_surface, {"open": v(), "phi": s(), "sides": sides}),
         (solver.precondition, {"r": s(), "out": s()}),
         (solver.solve, {"rhs": s(), "out": s()}),
         (solver.sweep, {"rhs": s(), "out": s(), "sweeps": 1}),

@@ -13,7 +13,7 @@ from scenes_for_tests import burner, scene
 
 from taichi_fluid.scene import Fluid, Scene, preset, preset_names
 from taichi_fluid.viewer.panel import CHANNELS, FONT, LETTER, NEXT, PADDING, Panel, Rows, next_choice
-from taichi_fluid.viewer.parameters import Kind, sections
+from taichi_fluid.viewer.parameters import OF_LIQUID, Kind, sections
 from taichi_fluid.viewer.session import Session
 
 WIDTH = 290
@@ -187,8 +187,10 @@ def test_every_parameter_is_there(name):
         if p.kind is Kind.COLOUR:
             assert all(f"{p.name} {channel}" in gui.names("slider_int") for channel in CHANNELS)
     labels = " ".join(text for _, _, text, *_ in gui.shown)
-    for field in Fluid.model_fields:
+    of_gas = desk.scene.liquid is None
+    for field in Fluid.model_fields if of_gas else OF_LIQUID["fluid"]:
         assert field.replace("_", " ") in labels
+    assert ("viscosity" in labels) == of_gas, "what means nothing is not there"
 
 
 class MoreFluid(Fluid):

@@ -111,19 +111,13 @@ class Begun:
         """How many pictures of a scene's recording have been taken before."""
         return round(self._numbers["time"] * scene.output.fps)
 
-    def rest_of(self, scene: Scene) -> Scene:
-        """The scene, with those pictures to record that are left.
-
-        Raises:
-            SceneError: if none are.
-        """
-        left = scene.output.frames - self.pictures(scene)
-        if left < 1:
+    def require_rest(self, scene: Scene) -> None:
+        """Raise SceneError if no pictures of a scene's recording are left."""
+        if scene.output.frames <= self.pictures(scene):
             raise SceneError(
                 f"output.frames is {scene.output.frames}, and the checkpoint stands at picture {self.pictures(scene)}: "
                 "ask for more by --frames."
             )
-        return scene.with_values({"output.frames": left})
 
     def build(self, scene: Scene) -> "Simulation":
         """The flow of the checkpoint; when asked again, for another grid, a new one."""
@@ -210,8 +204,9 @@ def run_scene(
         if frames is not None:
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
-        scene = scene if begun is None else begun.rest_of(scene)
         name = scene.name if begun is None else f"{scene.name}_from_{begun.pictures(scene)}"
+        if begun is not None and (headless or recording):
+            begun.require_rest(scene)
         outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
         numbers.require(scene, outputs)
         numbers.checkpoints_of(scene)
@@ -308,7 +303,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         return flow
 
     output, recorder, waiting, file, probes = scene.output, None, Waiting(), None, None
-    pictures = f"{output.frames} frames of {output.width} x {output.height}"
+    first = 0 if begun is None else begun.pictures(scene)
+    pictures = f"{output.frames - first} frames of {output.width} x {output.height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
         with waiting.told_on(Console(stderr=True)):
@@ -322,7 +318,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             )
         if wanted.overwrite:
             outputs.make_room()
-        recorder = Recorder(outputs, output.frames, output.width, output.height, output.fps)
+        recorder = Recorder(outputs, output.frames - first, output.width, output.height, output.fps)
         if wanted.probes:
             file = SeriesFile(wanted.probes)
             recorder.written.append(wanted.probes)
@@ -331,7 +327,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 probes = Probes(own_of(flow), write=file)
         path = wanted.checkpoints_of(scene)
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
-        numbers = record(flow, recorder, waiting=waiting, keeping=keeping)
+        numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first)
         if path is not None:
             recorder.written.append(path)
         if wanted.json:

@@ -118,7 +118,7 @@ def magnitude_kernels(loops, components):
 
 
 @kernel_family
-def liquid_kernels(loops):
+def wet_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
 
     @ti.kernel
@@ -237,7 +237,7 @@ class Diagnostics:
         if self.level is None:
             self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
         else:
-            kernels = liquid_kernels(self.grid.loops)
+            kernels = wet_kernels(self.grid.loops)
             kernels.wet_squares(velocity, self.level, self.grid.n, self._partials, self._out)
         return 0.5 * rho * self._out[0] * self.grid.cell_volume
 
@@ -280,7 +280,7 @@ class Diagnostics:
     def _clear_air(self, array) -> None:
         """Set a scalar to 0 in the air, where there is a liquid."""
         if self.level is not None:
-            liquid_kernels(self.grid.loops).clear_air(array, self.level, self.grid.n)
+            wet_kernels(self.grid.loops).clear_air(array, self.level, self.grid.n)
 
     def _stored(self):
         """An array to measure in, made at its first use."""

@@ -70,6 +70,7 @@ def record(
     console: Console | None = None,
     waiting: Waiting | None = None,
     keeping: Keeping | None = None,
+    first: int = 0,
 ) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
@@ -79,6 +80,7 @@ def record(
         console: Where progress is shown, and before each kernel that is compiled a count; stderr when left out.
         waiting: What has counted the kernels so far.
         keeping: What writes checkpoints; one more at the end.
+        first: How many of the pictures have been taken before.
 
     Returns:
         What ``--json`` holds, but for the arch; see ``summary``.
@@ -101,9 +103,9 @@ def record(
     try:
         renderer = pictures_of(flow)
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
-            task = progress.add_task(flow.scene.name, total=output.frames, numbers="")
+            task = progress.add_task(flow.scene.name, total=output.frames - first, numbers="")
             with waiting.told_on(console, lambda text: progress.update(task, numbers=text, refresh=True)):
-                for _ in range(output.frames):
+                for _ in range(first, output.frames):
                     taken = flow.advance(1.0 / output.fps, timed=True)
                     flow.check()
                     steps += taken
