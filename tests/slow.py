@@ -16,6 +16,12 @@ SLOW = (
     "test_backends.py::test_solids_and_every_view_work_and_print_nothing[3",
     "validation/test_heated_cavity.py::test_as_much_heat_goes_through_as_the_bench_mark_says[64-1e4]",
     "test_loads.py::test_a_steady_drag_is_the_momentum_that_the_stream_loses",
+    "test_vulkan.py::test_vulkan_passes_the_marked_tests[liquids]",
+    "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[collocated",
+    "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[fire",
+    "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[poured",
+    "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[water in 3D",
+    "test_checkpoints.py::test_what_ends_a_run_leaves_a_checkpoint[killed",
     # In the window; the session and the panel have theirs without one.
     "test_window.py::test_every_preset_by_its_button[all]",
     "test_window.py::test_every_view_of_3d_by_its_button",

@@ -204,7 +204,16 @@ def test_scenes_in_a_terminal_go_on_below_themselves(tmp_path, columns):
 def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     """In 80 columns, which is also what a pipe has."""
     listed = run(["--help"], tmp_path, COLUMNS="80").stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["bench", "demo", "doctor", "run", "scenes", "validate", "warm"]
+    assert [line.split()[0] for line in listed] == [
+        "bench",
+        "demo",
+        "doctor",
+        "resume",
+        "run",
+        "scenes",
+        "validate",
+        "warm",
+    ]
     assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)
 
 

@@ -194,7 +194,7 @@ def run_scene(
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
     files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every")
-    numbers = Numbers(*(wanted[name] for name in files))
+    numbers, more = Numbers(*(wanted[name] for name in files)), (begun,) if begun else ()
     recording = not (frames is None and out is None) or numbers.any
     try:
         scene = load()
@@ -228,15 +228,17 @@ def run_scene(
         stop(str(error))
     problem = probe.problem(running) if probe else None
     if probe and problem is None:
-        show_window(scene, running, begun)
+        show_window(scene, running, *more)
         return
     if outputs is None:
         say(f"{problem}, so the scene is recorded instead of shown in a window.")
         try:
             outputs = Outputs.plan(out, name, overwrite=numbers.overwrite)
-        except OutputError as error:
+            if begun is not None:
+                begun.require_rest(scene)
+        except (OutputError, SceneError) as error:
             stop(str(error))
-    record_scene(scene, running, outputs, numbers, begun)
+    record_scene(scene, running, outputs, numbers, *more)
 
 
 def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
