@@ -20,6 +20,7 @@ def main(arch: str = "auto", resolution: int = 72, seconds: float = 1.2) -> None
     arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("dam").with_values({"domain.resolution": resolution}))
     liquid = simulation.liquid
+    assert liquid is not None, "the scene is one of water"
     volume, energies = liquid.volume, []
     while simulation.time < seconds:
         simulation.step()

@@ -20,8 +20,9 @@ from taichi_fluid.io.images import write_png
 def main(arch: str = "auto", resolution: int = 160, seconds: float = 1.5) -> None:
     arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("dam2d").with_values({"domain.resolution": resolution}))
-    liquid = simulation.liquid
-    body, volume = simulation.scene.liquid.bodies[0], liquid.volume
+    liquid, told = simulation.liquid, simulation.scene.liquid
+    assert liquid is not None and told is not None, "the scene is one of water"
+    body, volume = told.bodies[0], liquid.volume
     edge, height = body.center[0] + 0.5 * body.size[0], body.size[1]
     front, most = edge, 0.0
     while simulation.time < seconds:

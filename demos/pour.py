@@ -20,6 +20,7 @@ def main(arch: str = "auto", resolution: int = 80, seconds: float = 1.6) -> None
     arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("pour").with_values({"domain.resolution": resolution}))
     liquid = simulation.liquid
+    assert liquid is not None, "the scene is one of water"
     simulation.advance(seconds)
 
     source = simulation.scene.sources[0]

@@ -19,13 +19,14 @@ from taichi_fluid.io.images import write_png
 def main(arch: str = "auto", resolution: int = 80, seconds: float = 0.8) -> None:
     arch = backend.start(arch, announce=True)
     simulation = tf.Simulation(tf.preset("splash").with_values({"domain.resolution": resolution}))
-    liquid = simulation.liquid
+    liquid, told = simulation.liquid, simulation.scene.liquid
+    assert liquid is not None and told is not None, "the scene is one of water"
     volume, highest = liquid.volume, 0.0
     while simulation.time < seconds:
         simulation.step()
         highest = max(highest, float(liquid.particles.to_numpy()["position"][:, 1].max()))
 
-    pool = simulation.scene.liquid.bodies[0].size[1]
+    pool = told.bodies[0].size[1]
     print(f"{simulation.steps} steps on {arch}: {100 * (1 - liquid.volume / volume):.2f} % of the water lost,", end=" ")
     print(f"drops up to {highest:.2f} m above the floor of a pool {pool:.2f} m deep")
     assert abs(1 - liquid.volume / volume) < 0.02, "water is neither made nor lost"
