@@ -756,14 +756,15 @@ def test_a_run_that_would_hardly_go_on_says_so_and_keeps_its_frames(work):
 
 
 ANNOUNCE = """
-import sys
+import signal, sys
+for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+    signal.signal(getattr(signal, name), signal.SIG_DFL)  # nohup ignores one
 from taichi_fluid.viewer.recorder import Recorder
 show = Recorder.show
 def announce(self, picture):
     show(self, picture)
     print("shown", file=sys.stderr, flush=True)
 Recorder.show = announce
-import sys
 from taichi_fluid.app.cli import main
 main(sys.argv[1:], prog_name="taichi-fluid")
 """

@@ -190,7 +190,7 @@ def test_every_parameter_is_there(name):
     of_gas = desk.scene.liquid is None
     for field in Fluid.model_fields if of_gas else OF_LIQUID["fluid"]:
         assert field.replace("_", " ") in labels
-    assert ("viscosity" in labels) == of_gas, "what means nothing is not there"
+    assert ("confinement" in labels) == of_gas, "what means nothing is not there"
 
 
 class MoreFluid(Fluid):

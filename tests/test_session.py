@@ -1290,7 +1290,7 @@ def test_a_recording_lasts_as_long_as_the_clock_says_and_stops_nothing(opened, c
         session.draw()
         session.offer_picture()
         clock.now += 1 / 30
-    assert (tmp_path / "test_001.mp4").stat().st_size == 0, "the name is taken, the file not yet whole"
+    assert [path.name for path in tmp_path.glob("*.mp4")] == ["test_001.part.mp4"], "not yet whole, and says so"
     in_time(session.record)
     assert session.video is None
     assert session.message == "wrote test_001.mp4"

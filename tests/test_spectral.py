@@ -380,7 +380,7 @@ def test_beside_solids_multigrid_stands_in_and_says_why():
 def recorded(scene, folder):
     """What a recorded run says, and its JSON."""
     (folder / "box.toml").write_text(scene.dumps(), encoding="utf-8")
-    command = [sys.executable, "-m", "taichi_fluid", "run", "box.toml", "--arch", "cpu", "--frames", "1"]
+    command = [sys.executable, "-m", "taichi_fluid", "run", "box.toml", "--arch", "cpu", "--frames", "1", "--overwrite"]
     done = subprocess.run(
         [*command, "--set", "output.width=64", "--set", "output.height=64", "--json", "box.json"],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(Path(tf.__file__).parent.parent)}, capture_output=True,

@@ -16,7 +16,9 @@ from .motion import Motion
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
 from .seeding import Seeding
+from .surface_tension import SurfaceTension
 from .transfer import Transfer
+from .viscosity import Viscosity
 
 LAYERS = 3
 """Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face."""
@@ -49,6 +51,8 @@ class Liquid:
         self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
+        self._tension: SurfaceTension | None = None
+        self._viscosity: Viscosity | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
         self._leaves = any(side.is_open for pair in walls.sides for side in pair)
@@ -114,19 +118,37 @@ class Liquid:
         if self._leaves:
             self.target -= before - self.particles.count
 
-    def gather(self, velocity, dt: float) -> None:
-        """Set a velocity to that of the particles around each face, and see where they crowd."""
+    def gather(self, velocity, dt: float, crossed: float = 1.0) -> None:
+        """Set a velocity to that of the particles around each face, and see where they crowd.
+
+        ``crossed`` is how many cells the fastest cross in ``dt``.
+        """
         self._transfer.to_faces(self.particles, velocity, self._weight)
-        self._seeding.find_crowding(self.particles, self.phi, self.expansion, dt)
+        self._seeding.find_crowding(self.particles, self.phi, self.expansion, dt, crossed)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
         copy_values(velocity, self._before)
 
+    def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
+        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
+        if self._viscosity is None:
+            self._viscosity = Viscosity(self.grid, self.walls, self.solids)
+        return self._viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
+
     def project(
-        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int
+        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int, tension: float = 0.0
     ) -> SolveResult:
-        """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``."""
+        """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``.
+
+        ``tension`` is that of the surface, N/m (2D: N).
+        """
         projection = self.prepare(getattr(self, "_method", "auto"))
         projection.update(self.phi)
+        if tension:
+            if self._tension is None:
+                self._tension = SurfaceTension(self.grid, self._scratch)
+            self._tension.find(self.phi)
+            scale = dt * tension / (rho * self.grid.dx)
+            self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
         return projection.project(
             velocity,
             pressure,

@@ -20,7 +20,7 @@ FEWER = {2: 14, 3: 12}
 """Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
 while there are more in all than there should be."""
 RESTORED = 0.1
-"""Part of what particles are too many or too few, over 3^dim cells, that a step spreads or gathers."""
+"""Part of what particles are too many or too few, over 3^dim cells, that a step of a cell or more spreads or gathers."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
 FIRST_SHARE = 1e-4
@@ -448,11 +448,14 @@ class Seeding:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
 
-    def find_crowding(self, particles: Particles, phi, out, dt: float) -> None:
-        """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few."""
+    def find_crowding(self, particles: Particles, phi, out, dt: float, crossed: float = 1.0) -> None:
+        """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
+
+        Less where the fastest have ``crossed`` less than a cell: else short steps would stir the liquid by what is noise.
+        """
         position, _, _, order, starts, room = particles.arrays()
-        kernels = self._kernels
-        kernels.find_crowding(position, order, starts, room, phi, out, RESTORED / dt, *self._ground())
+        rate = min(crossed, 1.0) * RESTORED / dt
+        self._kernels.find_crowding(position, order, starts, room, phi, out, rate, *self._ground())
 
     def _make_room(self, particles: Particles) -> int:
         """Make room for those counted; how many there were before."""

@@ -59,6 +59,14 @@ class Liquid(Config):
     flip: float = number(
         0.97, "1", "part of that which FLIP keeps; the rest is taken from the grid", slider=(0.8, 1), ge=0, le=1
     )
+    surface_tension: float = number(
+        0.0,
+        "N/m",
+        "tension of its surface, for water 0.073; the step is short where cells are small",
+        slider=(0, 0.2),
+        ge=0,
+        le=1e3,
+    )
     absorption: Annotated[
         tuple[
             Annotated[float, Field(ge=0, le=1e4)],
@@ -107,7 +115,7 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
         yield "domain.grid", scene.domain.grid, "needs the 'staggered' grid"
     if scene.look.compare:
         yield "look.compare", True, "is not compared with the collocated grid, which has no liquid"
-    for name in ("viscosity", "confinement", "velocity_fade"):
+    for name in ("confinement", "velocity_fade"):
         if getattr(fluid, name):
             yield f"fluid.{name}", getattr(fluid, name), "has none: it is not solved for there"
     if scene.combustion.burn_rate:

@@ -28,13 +28,17 @@ def bytes_needed(scene: Scene) -> int:
     if any(solid.values or solid.fluxes for solid in scene.solids):
         words += 1  # where it is solved for
         words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"  # the pressure before, for loads
-    if scene.fluid.viscosity or any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()):
+    if (scene.fluid.viscosity and scene.liquid is None) or any(
+        rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()
+    ):
         words += 2 + 4 + 3 + 4  # the same again for diffusion
         words += 1 if scene.solids else 0  # distance of the middles of faces
     if scene.liquid is not None:
         words += (
             2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 2
         )  # surface, marks, faces of all levels, counts
+        words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
+        words += bool(scene.liquid.surface_tension)  # curvature
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):

@@ -30,8 +30,17 @@ def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
     engine.liquid.motion.third = engine.scene.solver.trace == "rk3"
     engine.liquid.carry(engine.state.velocity.current, dt)
     yield
-    engine.liquid.gather(engine.state.velocity.current, dt)
+    crossed = max(engine.speed, waves(engine.scene)) * dt / engine.grid.dx
+    engine.liquid.gather(engine.state.velocity.current, dt, crossed)
     engine.fill_velocity()
+
+
+def diffuse_liquid(engine: Any, dt: float) -> None:
+    """Let friction act on the velocity of the liquid."""
+    if viscosity := engine.scene.fluid.viscosity:
+        velocity, most = engine.state.velocity.current, engine.scene.solver.max_iterations
+        engine.diffusion_results.append(engine.liquid.diffuse(velocity, viscosity, dt, most))
+        engine.fill_velocity()
 
 
 def project_liquid(engine: Any, dt: float) -> Iterator[None]:
@@ -44,6 +53,7 @@ def project_liquid(engine: Any, dt: float) -> Iterator[None]:
         rho=engine.scene.fluid.rho,
         tolerance=solver.tolerance,
         max_iterations=solver.max_iterations,
+        tension=config.surface_tension,
     )
     engine.expansion, engine.pressed = liquid.expansion, dt
     yield
@@ -53,3 +63,10 @@ def project_liquid(engine: Any, dt: float) -> Iterator[None]:
 def waves(scene: Scene) -> float:
     """The speed, m/s, that what falls for a cell has: where no other is known, no wave should pass more in a step."""
     return math.sqrt(math.hypot(*scene.gravity) * scene.domain.dx) if scene.liquid is not None else 0.0
+
+
+def capillary_dt(scene: Scene) -> float:
+    """The longest step, s, in which no wave that surface tension drives passes a cell (Brackbill, Kothe, Zemach 1992)."""
+    if scene.liquid is None or not scene.liquid.surface_tension:
+        return math.inf
+    return math.sqrt(scene.fluid.rho * scene.domain.dx**3 / (4 * math.pi * scene.liquid.surface_tension))

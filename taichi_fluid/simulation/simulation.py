@@ -20,7 +20,7 @@ from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
-from .liquids import waves
+from .liquids import capillary_dt, waves
 from .steps import FORCES, follow_scheme, stages_of
 
 
@@ -229,6 +229,7 @@ class Simulation(Engine, Flow):
                 )
             if quantity is self.state.velocity:
                 speed = largest
+        self.speed = speed
         return speed
 
     def stable_dt(self, speed: float) -> float:
@@ -237,7 +238,8 @@ class Simulation(Engine, Flow):
         if solver.dt is not None:
             return solver.dt
         speed = self._fastest(speed)
-        return min(solver.max_dt, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
+        longest = min(solver.max_dt, capillary_dt(self._scene))
+        return min(longest, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
     def _fastest(self, speed: float) -> float:
         for source in self._scene.sources:

@@ -34,7 +34,7 @@ AT_RESET = ("pictures",)
 ONLY_OPEN = ("combustion.expansion", "blast")
 """What a box without an open side has no room for; of a source, the name alone."""
 OF_LIQUID = {
-    "fluid": ("rho", "gravity", "body_force"),
+    "fluid": ("rho", "viscosity", "gravity", "body_force"),
     "combustion": (),
     "domain": (),
     "solver": ("pressure", "tolerance", "max_iterations", "dt", "cfl", "max_dt"),
