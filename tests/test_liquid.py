@@ -262,7 +262,6 @@ def test_the_same_bits_on_one_thread_and_on_two():
     [
         ({"look.view": "volume"}, "look.view is 'volume'"),
         ({"fluid.confinement": 0.1}, "fluid.confinement is 0.1"),
-        ({"fluid.confinement": 0.1}, "fluid.confinement is 0.1"),
         ({"combustion.burn_rate": 1.0}, "combustion.burn_rate is 1.0"),
         ({"domain.grid": "collocated"}, "domain.grid is 'collocated'"),
         ({"domain.boundaries": "periodic"}, "domain.boundaries.0.0 is 'periodic'"),

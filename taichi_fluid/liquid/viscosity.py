@@ -212,9 +212,18 @@ def viscosity_kernels(loops, given):
 
     @ti.kernel
     def set_up(
-        phi: Array, felt: Array, inv_diag: Array, step: ti.f32, open: Array, distance: Array, owner: Array, motions: Array,
-        n: Index, origin: Point, dx: ti.f32,
-    ):  # fmt: skip
+        phi: Array,
+        felt: Array,
+        inv_diag: Array,
+        step: ti.f32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
         stress = _Stress(phi, felt, n, dx, step)
         solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), given)
         loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_at, (stress, solids))
@@ -222,9 +231,19 @@ def viscosity_kernels(loops, given):
 
     @ti.kernel
     def begin(
-        u: Array, r: Array, d: Array, q: Array, inv_diag: Array, phi: Array, felt: Array, n: Index, dx: ti.f32,
-        step: ti.f32, partials: Array, scalars: Array,
-    ):  # fmt: skip
+        u: Array,
+        r: Array,
+        d: Array,
+        q: Array,
+        inv_diag: Array,
+        phi: Array,
+        felt: Array,
+        n: Index,
+        dx: ti.f32,
+        step: ti.f32,
+        partials: Array,
+        scalars: Array,
+    ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         each_cell(n, _begin_at, (search, _Stress(phi, felt, n, dx, step)))
         reduce_cells(n, partials, none, add, _squares_at, (search,))
@@ -235,9 +254,20 @@ def viscosity_kernels(loops, given):
 
     @ti.kernel
     def iterate(
-        u: Array, r: Array, d: Array, q: Array, inv_diag: Array, phi: Array, felt: Array, n: Index, dx: ti.f32,
-        step: ti.f32, partials: Array, scalars: Array, mirrors: Sides,
-    ):  # fmt: skip
+        u: Array,
+        r: Array,
+        d: Array,
+        q: Array,
+        inv_diag: Array,
+        phi: Array,
+        felt: Array,
+        n: Index,
+        dx: ti.f32,
+        step: ti.f32,
+        partials: Array,
+        scalars: Array,
+        mirrors: Sides,
+    ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         loops.each_side(n, _mirror_at, (d, n, mirrors))
         each_cell(n, _operate_at, (search, _Stress(phi, felt, n, dx, step)))
