@@ -1,7 +1,9 @@
-"""What the backends are called and can hold, and what a number may be: known before Taichi is imported."""
+"""What the backends are called and can hold, what a number may be, and a file: known before Taichi is imported."""
 
 import math
 import operator
+import os
+import stat
 from numbers import Real
 from typing import Any
 
@@ -36,3 +38,33 @@ def whole(name: str, value: Any, least: int) -> int:
     if number is None or number < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number, {least} or more")
     return number
+
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """Bytes of an ordinary file of at most ``most``; what is a pipe or a device is not waited for.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is no such file or cannot be read; the message is the end of a sentence whose subject is the file.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError("is a pipe or a device; it must be a file")
+            content = b"" if status.st_size > most else file.read(most + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ValueError(f"cannot be read ({error.strerror or error}); it must be a file") from None
+    if (not content and status.st_size) or len(content) > most:
+        size = max(status.st_size, len(content))
+        raise ValueError(f"has {size} bytes; it may have {most} at most")
+    return content
+
+
+def shortened(value: Any, most: int = 80) -> str:
+    """What a message shows of a value: its beginning, if it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

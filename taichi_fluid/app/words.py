@@ -1,5 +1,6 @@
 """What the commands have in common: how they say things, end, and read what they are given."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -8,12 +9,13 @@ from click.shell_completion import CompletionItem
 
 from ..errors import Terminated
 from ..io.files import OutputError
-from ..scene import SceneError, preset_names, tomllib
+from ..scene import SceneError, parse_toml, preset_names
 
 
 def stop(message: str, status: int = 2) -> NoReturn:
-    """End with a sentence and a status."""
-    click.echo(f"taichi-fluid: {message}", err=True)
+    """End with a sentence and a status; of what has no end a beginning is enough."""
+    cut = re.sub(r"\S{301,}", lambda word: f"{word[0][:77]}...", message)
+    click.echo(f"taichi-fluid: {cut}", err=True)
     raise SystemExit(status)
 
 
@@ -37,8 +39,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         if not equals or not key.strip():
             raise SceneError(f"--set {setting!r} is not key=value, for example --set fluid.viscosity=1e-4.")
         try:
-            changes[key.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except (ValueError, RecursionError):
+            changes[key.strip()] = parse_toml(f"value = {text}", f"--set {key.strip()}")["value"]
+        except SceneError:
             changes[key.strip()] = text
     return changes
 

@@ -4,6 +4,7 @@ The distance is exact at every lattice point; inside is where the winding number
 with small holes or overlapping parts. (Ericson 2005, ch. 5; Jacobson, Kavan, Sorkine-Hornung 2013.)
 """
 
+import io
 import math
 from pathlib import Path
 
@@ -11,9 +12,15 @@ import numpy as np
 
 from .._ti import ti
 from ..kernels import Array, array_of, float_vector, int_vector, kernel_family, loop_shape
+from ..limits import read_file
 from ..operators.vectors import length
 from .solids.shapes import SampledDistance
 
+SUFFIXES = (".obj", ".off", ".ply", ".stl")
+"""Of files that hold one mesh and name no other file."""
+MOST_BYTES = 2**28
+MOST_PAIRS = 2 * 10**10
+"""Of triangles and lattice points between which a distance is found: two CPU cores take minutes for so many."""
 MARGIN = 3
 """Lattice points around the mesh: beyond them the distance is continued."""
 
@@ -89,15 +96,23 @@ def read_triangles(path: str | Path) -> np.ndarray:
     """Triangles of a mesh file that ``trimesh`` reads (OBJ, STL, PLY, …), ``(count, 3, 3)``.
 
     Raises:
-        MeshError: if ``trimesh`` is missing, or the file is, or holds no triangles.
+        MeshError: if ``trimesh`` is missing, or the file is, or it is of another kind, too large, or holds no triangles.
     """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise MeshError(f"the mesh {str(path)!r} has the suffix {suffix!r}; it must be one of {', '.join(SUFFIXES)}")
     try:
         import trimesh
     except ImportError:
         raise MeshError(f"the mesh {str(path)!r} needs trimesh: pip install 'taichi-fluid[mesh]'") from None
     try:
-        mesh = trimesh.load(str(path), force="mesh")
+        content = read_file(path, MOST_BYTES)
+        mesh = trimesh.load(io.BytesIO(content), file_type=suffix[1:], force="mesh")
         triangles = np.asarray(mesh.triangles, dtype=np.float64)  # pyright: ignore[reportAttributeAccessIssue]
+    except FileNotFoundError:
+        raise MeshError(f"the mesh {str(path)!r} cannot be read: there is no such file") from None
+    except ImportError:  # what trimesh looks for when its own reader has given up
+        raise MeshError(f"the mesh {str(path)!r} cannot be read: it is damaged") from None
     except Exception as error:  # trimesh raises what its readers raise
         raise MeshError(f"the mesh {str(path)!r} cannot be read: {error}") from None
     if not len(triangles) or not np.isfinite(triangles).all():
@@ -132,6 +147,11 @@ def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> Sampled
     half = 0.5 * (high - low) * scale
     spacing = size / points
     shape = tuple(math.ceil(2 * h / spacing) + 1 + 2 * MARGIN for h in half)
+    if (pairs := len(triangles) * math.prod(shape)) > MOST_PAIRS:
+        raise MeshError(
+            f"{len(triangles)} triangles and {points} points along the longest edge make {pairs} distances; there may be "
+            f"{MOST_PAIRS} at most: take fewer points, or a coarser mesh"
+        )
     origin = tuple(-0.5 * spacing * (n - 1) for n in shape)
     values = ti.ndarray(ti.f32, int(np.prod(shape)))
     mesh_kernels(loop_shape(3)).measure(

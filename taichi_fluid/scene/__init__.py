@@ -42,7 +42,7 @@ from .memory import bytes_needed
 from .presets import preset, preset_names
 from .probes import PROBES, Probe
 from .rules import Scene, require_installed
-from .text import SceneError, tomllib
+from .text import SceneError, parse_toml
 
 __all__ = [
     "PROBES",
@@ -80,8 +80,8 @@ __all__ = [
     "Vector",
     "bytes_needed",
     "choices",
+    "parse_toml",
     "preset",
     "preset_names",
     "require_installed",
-    "tomllib",
 ]

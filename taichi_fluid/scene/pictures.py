@@ -14,16 +14,20 @@ moiré. Nothing here needs Taichi.
 import functools
 import math
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ..carried import CARRIED, Carried
+from ..limits import read_file
 
 LONGEST_EDGE = 8192
 """Of a picture, in pixels: as many as a grid has cells at most."""
+MOST_PIXELS = 2**24
+"""Of a picture: 64 MiB of memory when it is decoded, whatever the file is packed into."""
+MOST_BYTES = 2**26
+"""Of its file."""
 TEXT_EDGE = 2048
 """Pixels along the longer edge of a text; a grid of as many cells shows it without a blur."""
 LEAST_LETTER, MEASURED_LETTER = 32, 256
@@ -60,43 +64,53 @@ def read_picture(file: str | Path) -> np.ndarray:
     path = os.fspath(file)
     try:
         status = os.stat(path)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise PictureError(f"file is {path!r}, which is a pipe or a device; it must be a file")
-        with open(path, "rb") as opened:
-            start = opened.read(max(map(len, CODECS)))
     except FileNotFoundError:
         raise PictureError(f"file is {path!r}; there is no such file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PictureError(f"file is {path!r}, which cannot be read ({reason}); it must be a file") from None
-    codec = next((codec for magic, codec in CODECS.items() if start.startswith(magic)), None)
-    if codec is None:
-        raise PictureError(f"file is {path!r}; it must be a PNG or JPEG image")
-    return _decoded(path, codec, status.st_mtime_ns, status.st_size)
+    return _decoded(path, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=16)  # a scene is checked at each change of a slider
-def _decoded(path: str, codec: str, changed_ns: int, size: int) -> np.ndarray:
+def _decoded(path: str, changed_ns: int, size: int) -> np.ndarray:
     """Decode a file that was last changed at ``changed_ns`` and has ``size`` bytes, which only tell versions apart."""
     import av
 
     try:
+        content = read_file(path, MOST_BYTES)
+    except ValueError as error:
+        raise PictureError(f"file is {path!r}, which {error}") from None
+    codec = next((codec for magic, codec in CODECS.items() if content.startswith(magic)), None)
+    if codec is None:
+        raise PictureError(f"file is {path!r}; it must be a PNG or JPEG image")
+    if codec == "png":  # refused before it is unpacked; of a JPEG the decoder alone knows
+        _require_size(path, int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big"))
+    try:
         # The decoder alone: PyAV's container layer would guess at formats, and follow links out of some.
         context = av.CodecContext.create(codec, "r")
-        frames = context.decode(av.Packet(Path(path).read_bytes())) or context.decode(None)
+        context.options = {"max_pixels": str(MOST_PIXELS)}
+        frames = context.decode(av.Packet(content)) or context.decode(None)
     except (av.error.FFmpegError, OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise PictureError(f"file is {path!r}, which is damaged ({reason}); it must be a PNG or JPEG image") from None
+        raise PictureError(
+            f"file is {path!r}, which is damaged ({reason}) or has more than {MOST_PIXELS} pixels; it must be a PNG or "
+            "JPEG image"
+        ) from None
     if not frames:
         raise PictureError(f"file is {path!r}, which holds no image; it must be a PNG or JPEG image")
     (frame,) = frames
-    if max(frame.width, frame.height) > LONGEST_EDGE:
-        raise PictureError(
-            f"file is {path!r}, which has {frame.width} x {frame.height} pixels; an image has at most {LONGEST_EDGE} "
-            "along each edge"
-        )
+    _require_size(path, frame.width, frame.height)
     upright = np.rot90(frame.to_ndarray(format="rgba"), frame.rotation // 90)
     return _read_only(upright)
+
+
+def _require_size(path: str, width: int, height: int) -> None:
+    if max(width, height) > LONGEST_EDGE or width * height > MOST_PIXELS:
+        raise PictureError(
+            f"file is {path!r}, which has {width} x {height} pixels; an image has at most {LONGEST_EDGE} along each edge, "
+            f"and {MOST_PIXELS} in all"
+        )
 
 
 @functools.lru_cache(maxsize=32)

@@ -1,6 +1,7 @@
 """Scenes as text: TOML to nested values and back, and a sentence for what cannot be."""
 
 import difflib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from ..boundaries.sides import Boundary
+from ..limits import read_file as read_bounded
+from ..limits import shortened
 from .bodies import SOLIDS, SOURCES, Picture
 from .fields import PartOfSide, SideOfBox
 from .liquid import BODIES
@@ -20,16 +23,21 @@ else:
     import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
 
+MOST_BYTES = 2**20
+"""Of a scene file."""
+MOST_PARTS = 16
+"""Of a dotted key; none that means something has more than six."""
+_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_DEEP = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*{_KEY}(?:[ \t]*\.[ \t]*{_KEY}){{{MOST_PARTS}}}")
+
+
 class SceneError(ValueError):
     """A scene that cannot be; the message names the thing, its value and what is allowed, in one sentence."""
 
 
 def read_toml(text: str, where: str, folder: str | Path) -> dict[str, Any]:
     """Nested values of TOML text; files that it names are looked for in ``folder``. SceneError if it is none."""
-    try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0]}.") from None
+    values = parse_toml(text, where)
     for tables in (values.get("solids"), values.get("pictures")):
         for table in tables if isinstance(tables, list) else []:
             if isinstance(table, dict) and isinstance(table.get("file"), str):
@@ -41,14 +49,43 @@ def read_toml(text: str, where: str, folder: str | Path) -> dict[str, Any]:
     return values
 
 
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Nested values of TOML text. SceneError if it is none, or has keys or integers that no scene has."""
+    if deep := _DEEP.search(text):
+        key = deep[0].strip(" \t[{,")
+        raise SceneError(f"{where} has the key {shortened(key)}; a key has {MOST_PARTS} parts at most.")
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SceneError(f"{where} is not valid TOML: {str(error).splitlines()[0][:200]}.") from None
+    _require_integers(values, where)
+    return values
+
+
+def _require_integers(values: Any, where: str) -> None:
+    """Raise SceneError for an integer that TOML does not know: Python would not even print those of 4,300 digits."""
+    rest = [values]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+        elif isinstance(value, int) and value.bit_length() > 63:
+            raise SceneError(f"{where} has an integer of {value.bit_length()} bits; TOML has integers of 64.")
+
+
 def read_file(path: str | Path) -> str:
     """Text of a scene file. SceneError if there is none, or none that can be read."""
+    named = f"the scene file {shortened(str(path), 300)}"
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_bounded(path, MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
-        raise SceneError(f"there is no scene file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SceneError(f"the scene file {str(path)!r} cannot be read: {error}.") from None
+        raise SceneError(f"there is no scene file {shortened(str(path), 300)}.") from None
+    except UnicodeDecodeError as error:
+        raise SceneError(f"{named} cannot be read: {error}.") from None
+    except ValueError as error:
+        raise SceneError(f"{named} {error}.") from None
 
 
 def set_value(values: dict[str, Any], model: type[BaseModel], key: str, value: Any) -> None:
@@ -114,9 +151,9 @@ def _unknown(
 ) -> str:
     keys = _keys(model, parents, values)
     parent = ".".join(map(str, parents)) or "a scene"
-    near = difflib.get_close_matches(str(leaf), keys, n=1)
+    near = difflib.get_close_matches(str(leaf)[:80], keys, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown key {key!r}: {hint}" + (
+    return f"unknown key {shortened(key)}: {hint}" + (
         f"The keys of {parent} are {', '.join(keys)}." if keys else f"{parent} has no keys."
     )
 
@@ -146,7 +183,7 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
     problem = next(in_table, problems[0])
     path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
     where = ".".join(map(str, path))
-    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    shown = shortened(value, 60)
     if kind == "extra_forbidden":
         return _unknown(model, path[:-1], path[-1], values, where)
     if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
