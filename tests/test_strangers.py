@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from taichi_fluid.boundaries.mesh import MOST_PAIRS, MeshError, read_triangles, sample_mesh
+from taichi_fluid.io.images import write_png
 from taichi_fluid.scene import Scene, SceneError
 from taichi_fluid.scene.pictures import PictureError, read_picture
 from taichi_fluid.scene.text import MOST_BYTES
@@ -61,6 +62,16 @@ def test_pipes_devices_and_what_has_no_end_are_not_waited_for(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_a_scene(tmp_path):
     (tmp_path / "scene.toml").write_bytes(b'\xef\xbb\xbfname = "marked"\n')
     assert Scene.load(tmp_path / "scene.toml").name == "marked"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode")
+def test_a_picture_is_written_where_names_are_not_utf8(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    picture = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+    write_png(folder / "a.png", picture)
+    np.testing.assert_array_equal(read_picture(folder / "a.png")[..., :3], picture)
+    assert os.listdir(folder) == ["a.png"]
 
 
 def png(width, height):

@@ -1,6 +1,8 @@
 """PNG files, and sheets of several pictures."""
 
 import math
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,12 +17,25 @@ PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 def write_png(path: Path | str, picture: np.ndarray) -> None:
     """Write ``(height, width, 3)`` bytes, first row on top, as PNG; whole or not at all."""
     path = Path(path)
-    with whole_file(path) as temporary:
-        # Taichi's own encoder, which has the first axis to the right and the second one up.
-        ti.tools.imwrite(np.ascontiguousarray(picture[::-1].transpose(1, 0, 2)), str(temporary))
+    # Taichi's own encoder, which has the first axis to the right and the second one up.
+    turned = np.ascontiguousarray(picture[::-1].transpose(1, 0, 2))
+    with whole_file(path) as temporary, tempfile.TemporaryDirectory() as folder:
+        # It knows no names that are not UTF-8.
+        known = temporary if _is_utf8(temporary) else Path(folder) / "picture.png"
+        ti.tools.imwrite(turned, str(known))
+        if known is not temporary:
+            shutil.copyfile(known, temporary)
         # It does not say when the disk is full.
         if temporary.read_bytes()[-12:] != PNG_END:
             raise OSError(f"the picture {str(path)!r} could not be written whole; is the disk full?")
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def contact_sheet(pictures: Sequence[np.ndarray], columns: int = 3, gap: int = 4) -> np.ndarray:
