@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .io.checkpoint import load, save
     from .io.series import SeriesFile
     from .io.stored import CheckpointError
+    from .io.surfaces import surface_mesh, write_ply
     from .physics.loads import Load
     from .render.renderer import Renderer
     from .scene import Probe, Scene, SceneError, preset, preset_names
@@ -66,6 +67,8 @@ _HOME = {
     "preset_names": ".scene",
     "resample": ".simulation.resampling",
     "save": ".io.checkpoint",
+    "surface_mesh": ".io.surfaces",
+    "write_ply": ".io.surfaces",
     "show": ".viewer.window",
 }
 
@@ -102,6 +105,8 @@ __all__ = [
     "resample",
     "save",
     "show",
+    "surface_mesh",
+    "write_ply",
 ]
 
 

@@ -10,7 +10,7 @@ import click
 
 from ..errors import TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, require_writable, write_json
-from ..io.outputs import Outputs
+from ..io.outputs import Outputs, require_surfaces
 from ..io.rhythm import rhythm_of
 from ..io.series import SeriesFile, require_series
 from ..io.stored import CheckpointError, read
@@ -39,6 +39,7 @@ class Numbers(NamedTuple):
         overwrite: Whether a recording that is there already is replaced.
         checkpoint: Where the state is kept.
         every: How often it is, in words; see ``io.rhythm``.
+        surfaces: A folder for the surface of a liquid at each picture.
     """
 
     json: Path | None
@@ -47,11 +48,12 @@ class Numbers(NamedTuple):
     overwrite: bool = False
     checkpoint: Path | None = None
     every: str | None = None
+    surfaces: Path | None = None
 
     @property
     def any(self) -> bool:
         """Whether there are any."""
-        return any((self.json, self.probes, self.plot, self.checkpoint, self.every))
+        return any((self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces))
 
     def checkpoints_of(self, scene: Scene) -> Path | None:
         """Where checkpoints of a scene go, if any are wanted.
@@ -73,6 +75,8 @@ class Numbers(NamedTuple):
 
     def require(self, scene: Scene, outputs: Outputs | None) -> None:
         """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
+        if self.surfaces:
+            require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
         names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
         wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
         taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
@@ -174,6 +178,10 @@ def common(command: Callable) -> Callable:
             "--checkpoint-every", "every", metavar="N|30s",
             help="Record, and keep the state every so many steps, or seconds of the clock.",
         ),
+        click.option(
+            "--surfaces", type=click.Path(path_type=Path), metavar="FOLDER",
+            help="Record, and write the surface of a liquid at each frame as PLY (needs scikit-image).",
+        ),
         click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -193,7 +201,7 @@ def run_scene(
     **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every")
+    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every", "surfaces")
     numbers, more = Numbers(*(wanted[name] for name in files)), (begun,) if begun else ()
     recording = not (frames is None and out is None) or numbers.any
     try:
@@ -289,6 +297,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
 
     from ..backend import COMPILING
     from ..io.plots import plot_probes
+    from ..io.surfaces import Surfaces
     from ..simulation import NotFinite
     from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
@@ -329,7 +338,11 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 probes = Probes(own_of(flow), write=file)
         path = wanted.checkpoints_of(scene)
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
-        numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first)
+        surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
+        each = None if surfaces is None else surfaces.write
+        numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each)
+        if surfaces is not None:
+            recorder.written.append(surfaces.folder)
         if path is not None:
             recorder.written.append(path)
         if wanted.json:

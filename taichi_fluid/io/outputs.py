@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .files import OutputError, require_writable, require_writable_folder
 
 _FRAMES = "frame_[0-9][0-9][0-9][0-9][0-9].png"
+SURFACES = "surface_[0-9][0-9][0-9][0-9][0-9].ply"
 NOT_WRITTEN = (".png", ".gif", ".avi", ".mov", ".mkv", ".webm", ".jpg", ".jpeg")
 
 
@@ -72,6 +73,25 @@ class Outputs(NamedTuple):
             if _is_held(part):
                 raise OutputError(f"{str(part)!r} is being recorded by another process: choose another --out.")
             part.unlink()
+
+
+def require_surfaces(folder: Path, is_liquid_in_3d: bool, *, overwrite: bool = False) -> None:
+    """Raise OutputError, in one sentence, unless surfaces can be written into a folder that has none."""
+    if not is_liquid_in_3d:
+        raise OutputError(
+            "--surfaces is given and the scene has no liquid in 3D: give it a [liquid], or leave that out."
+        )
+    try:
+        import skimage  # noqa: F401
+    except ImportError:
+        raise OutputError(
+            "--surfaces needs scikit-image, which is not installed: pip install 'taichi-fluid[surface]', or leave it out."
+        ) from None
+    require_writable_folder(folder, "the folder of surfaces")
+    if folder.is_dir() and any(folder.glob(SURFACES)) and not overwrite:
+        raise OutputError(
+            f"the folder of surfaces {str(folder)!r} holds those of another run: choose a new one, or --overwrite it."
+        )
 
 
 def _is_held(path: Path) -> bool:

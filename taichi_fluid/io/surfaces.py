@@ -1,0 +1,98 @@
+"""The surface of a liquid as triangles: marching cubes by scikit-image, and PLY files of them."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from ..simulation import Simulation
+from .files import whole_file
+from .outputs import SURFACES
+
+NAME = "surface_{:05d}.ply"
+
+
+def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
+    """The surface of a liquid in 3D as a closed mesh, also along the sides of the box and along solids.
+
+    Args:
+        simulation: A flow with a liquid.
+
+    Returns:
+        Corners, ``(count, 3)`` in metres, and triangles, ``(count, 3)``, the corners of each, counterclockwise seen from the
+        air; both empty where there is no liquid. It is the level set's, to second order (Lewiner et al. 2003).
+
+    Raises:
+        ValueError: for a gas, or a flow in 2D.
+        ImportError: if scikit-image is missing: ``pip install 'taichi-fluid[surface]'``.
+    """
+    from skimage.measure import marching_cubes
+
+    grid = simulation.grid
+    if simulation.liquid is None or grid.dim != 3:
+        kind = "a gas" if simulation.liquid is None else f"in {grid.dim}D"
+        raise ValueError(f"the flow is {kind}; a surface of triangles is that of a liquid in 3D")
+    level = simulation.to_numpy("level set")
+    if simulation.solids is not None:
+        corners = grid.to_numpy_padded(simulation.solids.distance)[1:, 1:, 1:]
+        eighths = (
+            corners[tuple(slice(step, step + n) for step, n in zip(steps, grid.shape, strict=True))] / 8
+            for steps in itertools.product((0, 1), repeat=3)
+        )
+        centres = sum(eighths)
+        level = np.maximum(level, -centres)
+    # Beyond a side it is as far outside as it is inside before it, so that the mesh ends where the box does.
+    padded = np.pad(level, 1, mode="edge")
+    for axis in range(3):
+        for end in (0, -1):
+            side = (*[slice(None)] * axis, end)
+            padded[side] = np.abs(padded[side])
+    if not padded.min() < 0:
+        return np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32)
+    vertices, triangles, _, _ = marching_cubes(padded, 0.0, spacing=(grid.dx,) * 3)
+    vertices += np.asarray(grid.origin) - 0.5 * grid.dx
+    return vertices.astype(np.float32), triangles.astype(np.int32)
+
+
+def write_ply(path: Path | str, vertices: np.ndarray, triangles: np.ndarray) -> None:
+    """Write a mesh as binary PLY, whole or not at all.
+
+    Args:
+        path: The file.
+        vertices: Corners, ``(count, 3)``, in metres.
+        triangles: The corners of each, ``(count, 3)``, whole numbers.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    header = (
+        "ply\nformat binary_little_endian 1.0\ncomment metres; the second axis points up\n"
+        f"element vertex {len(vertices)}\nproperty float x\nproperty float y\nproperty float z\n"
+        f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
+    )
+    faces = np.empty(len(triangles), dtype=[("count", "u1"), ("corners", "<i4", 3)])
+    faces["count"], faces["corners"] = 3, triangles
+    with whole_file(Path(path)) as temporary:
+        temporary.write_bytes(header.encode("ascii") + np.asarray(vertices, "<f4").tobytes() + faces.tobytes())
+
+
+class Surfaces:
+    """Writes the surface of a liquid again and again, as ``surface_00000.ply`` and so on.
+
+    Args:
+        simulation: A flow with a liquid in 3D.
+        folder: Where to; what another run has left there goes.
+        first: The number to begin with.
+    """
+
+    def __init__(self, simulation: Simulation, folder: Path, first: int = 0):
+        self.simulation, self.folder, self.count = simulation, folder, first
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in sorted(folder.glob(SURFACES)):
+            if int(old.stem[-5:]) >= first:
+                old.unlink()
+
+    def write(self) -> None:
+        """Write the next one."""
+        write_ply(self.folder / NAME.format(self.count), *surface_mesh(self.simulation))
+        self.count += 1

@@ -1,0 +1,98 @@
+"""The surface of a liquid as triangles, in Python and from the command line."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import trimesh
+from test_liquid import begin_below, water
+
+import taichi_fluid as tf
+from taichi_fluid.scene import preset
+
+
+def ball(resolution, radius=0.3, solids=()):
+    simulation = tf.Simulation(water([1.0, 1.0, 1.0], resolution, solids=list(solids)))
+    away = np.sqrt(sum((x - 0.5) ** 2 for x in simulation.grid.cell_centres()))
+    begin_below(simulation, away - radius)
+    return simulation
+
+
+def test_a_ball_is_closed_and_has_its_volume():
+    vertices, triangles = tf.surface_mesh(ball(32))
+    mesh = trimesh.Trimesh(vertices, triangles)
+    assert mesh.is_watertight
+    # Positive, as corners run as seen from the air; 2 % are a fifteenth of a cell along the radius.
+    assert mesh.volume == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
+    np.testing.assert_allclose(mesh.center_mass, 0.5, atol=0.002)
+    assert np.abs(np.linalg.norm(vertices - 0.5, axis=1) - 0.3).max() < 0.5 / 32
+
+
+def test_a_pool_ends_at_the_sides_of_the_box_and_at_a_solid():
+    sphere = {"shape": "sphere", "center": [0.5, 0.2, 0.5], "radius": 0.15}
+    simulation = tf.Simulation(water([1.0, 1.0, 1.0], 24, [([0.0] * 3, [1.0, 0.5, 1.0])], solids=[sphere]))
+    mesh = trimesh.Trimesh(*tf.surface_mesh(simulation))
+    assert mesh.is_watertight
+    low, high = mesh.bounds
+    np.testing.assert_allclose(low, 0.0, atol=1e-5)
+    np.testing.assert_allclose(high, [1.0, 0.5, 1.0], atol=0.2 / 24)
+    # Edges of the box are cut by a cell's diagonal, and the hollow is one of chords.
+    assert mesh.volume == pytest.approx(0.5 - 4 / 3 * np.pi * 0.15**3, rel=0.02)
+
+
+def test_what_has_no_such_surface_says_so():
+    empty = tf.Simulation(water([1.0, 1.0, 1.0], 8))
+    assert [len(part) for part in tf.surface_mesh(empty)] == [0, 0]
+    with pytest.raises(ValueError, match="in 2D"):
+        tf.surface_mesh(tf.Simulation(water([1.0, 1.0], 8)))
+    with pytest.raises(ValueError, match="is a gas"):
+        tf.surface_mesh(tf.Simulation(preset("plume").with_values({"domain.resolution": 8})))
+
+
+def test_a_file_holds_the_mesh_bit_for_bit(tmp_path):
+    vertices, triangles = tf.surface_mesh(ball(16))
+    tf.write_ply(tmp_path / "ball.ply", vertices, triangles)
+    read = trimesh.load(tmp_path / "ball.ply", process=False)
+    np.testing.assert_array_equal(np.asarray(read.vertices, np.float32), vertices)
+    np.testing.assert_array_equal(read.faces, triangles)
+    tf.write_ply(tmp_path / "none.ply", *tf.surface_mesh(tf.Simulation(water([1.0, 1.0, 1.0], 8))))
+    assert b"element face 0\n" in (tmp_path / "none.ply").read_bytes()
+
+
+def run(folder, *arguments):
+    small = (
+        "--arch",
+        "cpu",
+        "--resolution",
+        "12",
+        "--frames",
+        "2",
+        "--set",
+        "output.width=64",
+        "--set",
+        "output.height=64",
+    )
+    command = [sys.executable, "-m", "taichi_fluid", "demo", *arguments, *small]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def test_a_recording_writes_a_surface_for_each_frame(tmp_path):
+    done = run(tmp_path, "splash", "--out", "film.mp4", "--surfaces", "meshes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["film.mp4", "film.png", "meshes"]
+    assert sorted(os.listdir(tmp_path / "meshes")) == ["surface_00000.ply", "surface_00001.ply"]
+    assert trimesh.load(tmp_path / "meshes" / "surface_00001.ply").is_watertight
+    again = run(tmp_path, "splash", "--out", "other.mp4", "--surfaces", "meshes")
+    assert again.returncode == 2
+    assert "'meshes' holds those of another run" in again.stderr
+
+
+@pytest.mark.parametrize("scene", ["plume", "dam2d"])
+def test_surfaces_of_what_has_none_are_refused(tmp_path, scene):
+    done = run(tmp_path, scene, "--surfaces", "meshes")
+    assert (done.returncode, os.listdir(tmp_path)) == (2, [])
+    assert done.stderr.splitlines() == [
+        "taichi-fluid: --surfaces is given and the scene has no liquid in 3D: give it a [liquid], or leave that out."
+    ]
