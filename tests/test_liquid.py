@@ -233,6 +233,23 @@ def test_a_stroke_pushes_water():
     assert parts["velocity"][near, 0].mean() > 0.3
 
 
+def test_a_stroke_passes_over_particles_that_were_taken_away():
+    """Where too many crowd some are dropped at the end of a step, and stay in memory until all are sorted."""
+    simulation = tf.Simulation(water([1.0, 1.0], 24, [([0.0, 0.0], [1.0, 0.5])]))
+    simulation.step()
+    liquid = simulation.liquid
+    liquid.particles.add(np.full((60, 2), 10.3) + np.linspace(0, 0.3, 60)[:, None], np.zeros((60, 2)))
+    liquid.find_surface()
+    before = liquid.particles.count
+    liquid.scatter(simulation.state.velocity.current)
+    assert len(liquid.particles.to_numpy()["position"]) < before, "some are taken away"
+    simulation.paint((0.5, 0.3), (0.5, 0.3), 0.1, (1.0, 0.0))
+    parts = liquid.particles.to_numpy()
+    near = np.linalg.norm(parts["position"] - (0.5, 0.3), axis=1) < 0.06
+    assert parts["velocity"][near, 0].mean() > 0.3
+    assert np.abs(parts["velocity"]).max() < 3
+
+
 TWICE = """
 import hashlib, sys
 import taichi as ti

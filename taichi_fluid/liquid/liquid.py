@@ -79,6 +79,7 @@ class Liquid:
         ``find_surface`` is to be called when all is added.
         """
         before = self.particles.count
+        self.particles.place()
         self._seeding.fill(self.particles, shape, a, b, radius, velocity)
         self.target += self.particles.count - before
         self.particles.sort()

@@ -167,6 +167,7 @@ class Particles:
         self.starts = ti.ndarray(ti.i32, grid.cells + 2)
         self._counts, self._sums = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, SHARES)
         self.starts.fill(0)
+        self._placed = False
         self._make(max(room, 1))
 
     @staticmethod
@@ -196,6 +197,7 @@ class Particles:
         if room <= self.room:
             return
         old, before, count = (self.position, self.velocity, self.affine), self.room, self.count
+        self._placed = False
         ti.sync()  # what is dropped here may be in use
         self._make(max(int(GROWTH * room), 64))
         for source, target in zip(old, (self.position, self.velocity, self.affine), strict=True):
@@ -207,6 +209,7 @@ class Particles:
     def clear(self) -> None:
         """Have none."""
         self.count = self._moved = 0
+        self._placed = False
         self.starts.fill(0)
 
     def add(self, position: np.ndarray, velocity: np.ndarray) -> None:
@@ -222,7 +225,7 @@ class Particles:
             values[:, new] = np.broadcast_to(given, (added, len(values))).T
             array.from_numpy(values.ravel())
         self.count += added
-        self._moved = 0
+        self._moved, self._placed = 0, False
 
     def grow(self, counts, offsets) -> None:
         """Have as many more as the ``counts`` of the cells say; ``offsets`` becomes where those of each cell begin."""
@@ -230,18 +233,28 @@ class Particles:
         added = int(offsets[self.grid.cells])
         self.reserve(self.count + added)
         self.count += added
+        self._placed = self._placed and not added
 
-    def sort(self) -> None:
-        """Find which particles each cell has, and drop those that have left."""
+    def place(self) -> None:
+        """Find which particles each cell has, those too that were made since ``sort``; they stay where they are in memory."""
+        if not self._placed:
+            self._place()
+
+    def _place(self) -> None:
         kernels, cells = self._kernels, self.grid.cells
         kernels.count(self.position, self._cell, self._counts, self.grid.n, self.room, self.count)
         kernels.sum_up(self._counts, self._sums, self.starts, cells + 1)
         kernels.place(self._cell, self._counts, self.starts, self.order, cells, self.count)
-        remaining = int(self.starts[cells])
+        self._placed = True
+
+    def sort(self) -> None:
+        """Find which particles each cell has, and drop those that have left."""
+        self._place()
+        remaining = int(self.starts[self.grid.cells])
         if remaining < self.count or self._moved == 0:
             for name in ("position", "velocity", "affine"):
                 self._move(name, remaining)
-            kernels.put_in_line(self.order, remaining)
+            self._kernels.put_in_line(self.order, remaining)
             self.count = remaining
         self._moved = (self._moved + 1) % KEPT_ORDER
 
@@ -275,7 +288,7 @@ class Particles:
             values = np.zeros((components, self.room), np.float32)
             values[:, :count] = arrays[name]
             getattr(self, name).from_numpy(values.ravel())
-        self.count, self._moved = count, int(numbers["moved"])
+        self.count, self._moved, self._placed = count, int(numbers["moved"]), False
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Position in metres, velocity in m/s and its derivatives in 1/s, each row a particle."""

@@ -11,7 +11,7 @@ from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, ke
 from ..kernels.layout import IntArray
 from ..kernels.loops import BLOCK, position_in_box, rows_in
 from ..operators.interpolation import place_of, sample_at, step_to_corner
-from .particles import Cloud, Particles, vector_at, zero_of
+from .particles import NOWHERE, Cloud, Particles, vector_at, zero_of
 
 SLAB = 4
 """Planes in a slab: what its particles reach ends a plane before it and a plane behind it."""
@@ -170,8 +170,10 @@ def gather_kernels(loops, flips):
         number: ti.i32,
     ):
         for p in range(number):
-            cloud = Cloud(position, carried, affine, order, starts, room)
-            _gather_particle(cloud, p, velocity, before, n, inv_dx, kept, flips)
+            # One that was taken away is there until all are sorted.
+            if position[p] > ti.f32(0.5 * NOWHERE):
+                cloud = Cloud(position, carried, affine, order, starts, room)
+                _gather_particle(cloud, p, velocity, before, n, inv_dx, kept, flips)
 
     return (gather,)
 
