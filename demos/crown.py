@@ -23,6 +23,7 @@ def main(arch: str = "auto", resolution: int = 48, seconds: float = 0.014) -> No
     liquid = simulation.liquid
     assert liquid is not None, "the scene is one of water"
     volume, radii, times = liquid.volume, [], []
+    seconds = min(seconds, 0.016)  # then it falls back
     while simulation.time < seconds:
         simulation.step()
         position = liquid.particles.to_numpy()["position"]

@@ -21,7 +21,7 @@ import numpy as np
 
 import taichi_fluid as tf
 from taichi_fluid import backend, kernels
-from taichi_fluid.scene import tomllib
+from taichi_fluid.scene import parse_toml
 from taichi_fluid.viewer import session as session_module
 from taichi_fluid.viewer.session import Session
 from taichi_fluid.viewer.window import LiveWindow
@@ -30,7 +30,7 @@ from taichi_fluid.viewer.window import LiveWindow
 def main(arch: str, name: str, folder: str, *settings: str) -> None:
     backend.start(arch)
     session_module.MESSAGE_SECONDS = float("inf")
-    changes = {key: tomllib.loads(f"v = {text}")["v"] for key, text in (s.split("=", 1) for s in settings)}
+    changes = {key: parse_toml(f"v = {text}", "--set")["v"] for key, text in (s.split("=", 1) for s in settings)}
     scene = tf.preset(name).with_values(changes)
     session = Session(scene, folder)
     requests: queue.Queue[str] = queue.Queue()
