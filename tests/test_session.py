@@ -14,6 +14,7 @@ import pytest
 from scenes_for_tests import burner, plume, scene
 
 from taichi_fluid.boundaries.solids import Solid
+from taichi_fluid.io.checkpoint import load as load_state
 from taichi_fluid.io.video import LiveVideo
 from taichi_fluid.kernels import before_compiling
 from taichi_fluid.render.views import Slice
@@ -21,6 +22,7 @@ from taichi_fluid.scene import Scene, SceneError, preset
 from taichi_fluid.simulation import Simulation, Stage
 from taichi_fluid.simulation.comparison import Comparison, left_in
 from taichi_fluid.viewer import session as session_module
+from taichi_fluid.viewer.keeping import keep_state
 from taichi_fluid.viewer.session import COARSEST, LONGEST_DEBT, SHORTEST_STEP, Session
 from taichi_fluid.viewer.strokes import LONGEST_ADDING
 
@@ -568,7 +570,7 @@ def test_the_old_view_goes_on_where_another_one_is_compiled(opened, monkeypatch,
     assert session.set({"look.view": "slice", "look.quantity": "smoke"})
     assert seen == [(old, True, True)] * (2 if compare else 1)
     assert session.scene.look.view == "slice" and not session.beside
-    session._finish_step()
+    session.finish_step()
     asked = []
     with before_compiling(asked.append):
         assert session.draw()
@@ -1343,6 +1345,28 @@ def test_closing_finishes_the_recording(opened, tmp_path):
     assert os.listdir(tmp_path) == ["test_001.mp4"]
     in_time(session.close)
     assert len(session.written) == 1
+
+
+def test_a_state_that_is_kept_goes_on_where_the_window_was(opened, tmp_path):
+    session = opened(flow(2))
+    make_steps(session, 3)
+    begin_step(session)
+    keep_state(session)
+    assert session.message == "wrote test_001.checkpoint"
+    assert os.listdir(tmp_path) == ["test_001.checkpoint"], "no empty file before it"
+    again = load_state(tmp_path / "test_001.checkpoint")
+    assert (again.time, again.steps) == (session.simulation.time, session.simulation.steps)
+    for simulation in (again, session.simulation):
+        simulation.step(0.01)
+    np.testing.assert_array_equal(again.to_numpy("velocity"), session.simulation.to_numpy("velocity"))
+
+
+def test_a_state_of_two_grids_is_refused_in_a_sentence(opened, tmp_path):
+    session = opened(flow(2))
+    session.compare()()
+    keep_state(session)
+    assert "both grids are shown" in session.message
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("what", ["screenshot", "save_scene", "record"])

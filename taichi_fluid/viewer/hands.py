@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._ti import ti
+from .keeping import keep_state
 from .panel import NEXT, next_choice
 from .places import RUN_WIDTH, STEER_WIDTH, Places
 from .pointer import Extent, orbited, panned, point_under, zoomed
@@ -177,6 +178,7 @@ class Hands:
             "o": session.record,
             "p": session.screenshot,
             "s": session.save_scene,
+            "k": lambda: keep_state(session),
             "e": session.reset_view,
             **{key.lower(): lambda name=name: next_choice(session, f"look.{name}") for name, key in NEXT.items()},
             **self._commands,

@@ -1,4 +1,4 @@
-"""Checkpoints of a run as it goes on."""
+"""Checkpoints of a run as it goes on, and of what a window shows."""
 
 import time
 from pathlib import Path
@@ -6,6 +6,21 @@ from pathlib import Path
 from ..io.checkpoint import save
 from ..io.rhythm import Rhythm
 from ..simulation import Simulation
+from .session import Session
+
+
+def keep_state(session: Session) -> None:
+    """Write scene and state of what a session shows, between two steps; ``taichi-fluid resume`` goes on from there."""
+
+    def write(path: Path) -> None:
+        flow = session.flow
+        if not isinstance(flow, Simulation):
+            raise OSError("both grids are shown, and a state is that of one")
+        path.unlink(missing_ok=True)  # the empty file that has kept its name free
+        save(flow, path)
+
+    session.finish_step()
+    session.write(".checkpoint", write)
 
 
 class Keeping:

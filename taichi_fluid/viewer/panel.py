@@ -7,6 +7,7 @@ import numpy as np
 from ..render.image import shown_colour
 from ..scene import Scene, preset_names
 from ..scene.pictures import decoded_light, encoded_light
+from .keeping import keep_state
 from .parameters import Kind, Parameter, Section, sections
 from .session import Action, Health, Session
 
@@ -208,6 +209,7 @@ class Panel:
         button("record", recording, session.record)
         button("screenshot", "screenshot  (P)", session.screenshot)
         button("save", "save scene  (S)", session.save_scene)
+        button("keep", "keep state  (K)", lambda: keep_state(session))
         if rows.button("finer", "finer grid  (F)"):
             actions.append(session.finer())
         if rows.button("coarser", "coarser grid  (G)"):

@@ -251,11 +251,12 @@ class Session:
 
     def clear(self) -> None:
         """Take away all that the flow carries; the flow stays."""
-        self._finish_step()
+        self.finish_step()
         self.flow.clear()
         self._stale = True
 
-    def _finish_step(self) -> None:
+    def finish_step(self) -> None:
+        """Bring a step that has begun to its end."""
         while self.stepping:
             self._go_on()
 
@@ -320,7 +321,7 @@ class Session:
 
     def _regrid(self, scene: Scene) -> bool:
         """Go on with other cells, or with another number of grids, from the flow as it is; whether that was possible."""
-        self._finish_step()
+        self.finish_step()
         return self._replace(scene, None if self._failed else self.flow)
 
     def _replace(self, scene: Scene, before: Simulation | Comparison | None = None) -> bool:
@@ -437,11 +438,11 @@ class Session:
         detail, self.detail = self._detail, 1.0
         self.draw()
         picture, self.detail = self.picture(), detail
-        self._write(".png", lambda path: write_png(path, picture))
+        self.write(".png", lambda path: write_png(path, picture))
 
     def save_scene(self) -> None:
         """Write the scene, with all values as they are now, as TOML."""
-        self._write(".toml", lambda path: write_scene(path, self.scene))
+        self.write(".toml", lambda path: write_scene(path, self.scene))
 
     def record(self) -> None:
         """Begin a recording of what is seen, or end it."""
@@ -463,11 +464,9 @@ class Session:
 
     def offer_picture(self) -> None:
         """Let a recording, if there is one, see the picture that was drawn last."""
-        if self.video is None:
-            return
-        if self.video.error is not None:
+        if self.video is not None and self.video.error is not None:
             self.record()
-        elif self.video.due:
+        elif self.video is not None and self.video.due:
             self.video.offer(self.picture())
 
     def close(self) -> None:
@@ -476,7 +475,8 @@ class Session:
             self.record()
         self._abandon()
 
-    def _write(self, suffix: str, write: Callable[[Path], None]) -> None:
+    def write(self, suffix: str, write: Callable[[Path], None]) -> None:
+        """Write a file with a name of its own, and say so or why not."""
         path = problem = None
         try:
             path = claimed_name(self.folder, self.scene.name, suffix)
