@@ -246,6 +246,29 @@ def test_a_value_that_is_not_finite_is_named_at_the_next_step(dim, name, bad):
     assert simulation.steps == 2
 
 
+@pytest.mark.vulkan_too(dim=2)
+@pytest.mark.parametrize("dim", [2, 3])
+def test_the_first_cell_that_is_not_finite_is_named(dim):
+    """Within, in a corner, and several; of a velocity any component."""
+    simulation = Simulation(plume(dim, 8))
+    simulation.step()
+    for name, cells in (("smoke", [(3,) * dim]), ("temperature", [(0,) * dim]), ("velocity", [(5,) * dim, (6,) * dim])):
+        array = next(each for each in simulation.state.quantities() if each.name == name).current
+        kept = array.to_numpy()
+        for k, cell in enumerate(cells):
+            place = sum((i + 1) * stride for i, stride in zip(cell, simulation.grid.strides, strict=True))
+            array[place + (simulation.grid.cells if name == "velocity" else 0)] = (math.nan, -math.inf)[k]
+        with pytest.raises(NotFinite) as caught:
+            simulation.step()
+        told = f"in {len(cells)} of {8**dim} cells, first in {cells[0]}: "
+        assert str(caught.value).startswith(f"{name} is not finite after step 1 ")
+        assert told in str(caught.value)
+        array.from_numpy(kept)
+        simulation.step()
+        simulation.reset()
+        simulation.step()
+
+
 def test_a_blow_up_during_a_step_is_named_at_the_next(dim):
     """The pressure solve says so, and the step after it refuses."""
     simulation = Simulation(scene((6,) * dim, solver={"dt": 0.01}))

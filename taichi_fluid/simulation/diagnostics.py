@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from .._ti import ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
@@ -224,6 +226,15 @@ class Diagnostics:
         kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
         value = self._out[0]
         return math.inf if value >= NOT_FINITE else value
+
+    def not_finite(self, array) -> tuple[tuple[int, ...], int]:
+        """Of the cells in which a value is not finite the first, counted from 0 along each axis, and how many there are.
+
+        It reads all of the array: for what ``largest_magnitude`` has found.
+        """
+        bad = ~(np.abs(self.grid.to_numpy(array)) < NOT_FINITE)
+        cells = np.argwhere(bad if bad.ndim == self.grid.dim else bad.any(axis=0))
+        return tuple(int(i) for i in cells[0]) if len(cells) else (), len(cells)
 
     def integral(self, array, offset: int = 0) -> float:
         """Integral over the box of the scalar that begins at ``offset``: mean times volume (2D: times area)."""

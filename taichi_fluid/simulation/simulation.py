@@ -216,16 +216,18 @@ class Simulation(Engine, Flow):
         It runs before advection, whose limiter and whose clamp to the box would turn a NaN into a plausible number.
 
         Raises:
-            NotFinite: names the quantity and the step.
+            NotFinite: names the quantity, the step and the first cell.
         """
         self.grid.require_runtime()
         speed = 0.0
         for quantity in self.state.quantities():
             largest = self.diagnostics.largest_magnitude(quantity.current)
             if not math.isfinite(largest):
+                cell, count = self.diagnostics.not_finite(quantity.current)
                 raise NotFinite(
-                    f"{quantity.name} is not finite after step {self.steps} (t = {self.time:.4g} s): "
-                    "a smaller time step (solver.cfl, solver.max_dt) or weaker sources may help."
+                    f"{quantity.name} is not finite after step {self.steps} (t = {self.time:.4g} s) in {count} of "
+                    f"{math.prod(self.grid.shape)} cells, first in {cell}: a smaller time step (solver.cfl, solver.max_dt) or "
+                    "weaker sources may help."
                 )
             if quantity is self.state.velocity:
                 speed = largest
