@@ -23,6 +23,7 @@ from taichi_fluid.render.side_by_side import pictures_of
 from taichi_fluid.scene import Scene, bytes_needed, preset
 from taichi_fluid.simulation import NotFinite, Simulation, Stage
 from taichi_fluid.simulation.comparison import flow_of, left_in
+from taichi_fluid.viewer.log import Log
 from taichi_fluid.viewer.recorder import Recorder, record
 
 
@@ -358,3 +359,19 @@ def test_memory_is_estimated_from_above(monkeypatch, name, changes):
     pictures.render()
     assert 4 * sum(taken) <= bytes_needed(scene)
     assert 4 * sum(taken) > 0.5 * bytes_needed(scene), "an estimate, no exaggeration"
+
+
+def test_a_log_says_how_the_run_is_doing(tmp_path):
+    rows = []
+    simulation = Simulation(tiny(frames=3))
+    record(
+        simulation, recorder_of(tiny(frames=3), tmp_path / "a.mp4"), silent(), each=[Log(simulation, rows.append).look]
+    )
+    assert [row["time"] for row in rows] == pytest.approx([k / tiny().output.fps for k in (1, 2, 3)])
+    last = rows[-1]
+    assert last["steps"] == simulation.steps
+    assert last["cfl"] == pytest.approx(simulation.check() * last["dt"] / simulation.grid.dx)
+    assert last["iterations"] >= 0 and 0 <= last["residual"] < 1e-2 and last["not_converged"] == 0
+    smoke = simulation.state.carried["smoke"].current
+    assert last["amount.smoke"] == pytest.approx(simulation.diagnostics.integral(smoke))
+    assert last["kinetic_energy"] > 0 and last["ms"] > 0 and last["divergence"] >= 0

@@ -96,3 +96,14 @@ def test_surfaces_of_what_has_none_are_refused(tmp_path, scene):
     assert done.stderr.splitlines() == [
         "taichi-fluid: --surfaces is given and the scene has no liquid in 3D: give it a [liquid], or leave that out."
     ]
+
+
+def test_a_log_of_a_liquid_is_written_as_it_runs(tmp_path):
+    done = run(tmp_path, "dam2d", "--out", "film.mp4", "--log", "log.csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["log.csv", "film.mp4", "film.png"]
+    header, *rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert header.startswith("time,steps,dt,cfl,iterations,residual,") and header.endswith(",particles")
+    assert len(rows) == 2
+    again = run(tmp_path, "dam2d", "--out", "other.mp4", "--log", "log.csv")
+    assert again.returncode == 2 and "'log.csv' is there already" in again.stderr

@@ -40,6 +40,7 @@ class Numbers(NamedTuple):
         checkpoint: Where the state is kept.
         every: How often it is, in words; see ``io.rhythm``.
         surfaces: A folder for the surface of a liquid at each picture.
+        log: How the run is doing, a line at each picture.
     """
 
     json: Path | None
@@ -49,11 +50,12 @@ class Numbers(NamedTuple):
     checkpoint: Path | None = None
     every: str | None = None
     surfaces: Path | None = None
+    log: Path | None = None
 
     @property
     def any(self) -> bool:
         """Whether there are any."""
-        return any((self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces))
+        return any((self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log))
 
     def checkpoints_of(self, scene: Scene) -> Path | None:
         """Where checkpoints of a scene go, if any are wanted.
@@ -77,6 +79,10 @@ class Numbers(NamedTuple):
         """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
         if self.surfaces:
             require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
+        if self.log:
+            require_series(self.log, "the log")
+            if self.log.resolve() in {path.resolve() for path in (self.json, self.probes, self.plot) if path}:
+                raise OutputError(f"the log {str(self.log)!r} is also another file of this run: give another name.")
         names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
         wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
         taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
@@ -182,6 +188,11 @@ def common(command: Callable) -> Callable:
             "--surfaces", type=click.Path(path_type=Path), metavar="FOLDER",
             help="Record, and write the surface of a liquid at each frame as PLY (needs scikit-image).",
         ),
+        click.option(
+            "--log", type=click.Path(path_type=Path), metavar="FILE",
+            help="Record, and write how the run is doing (CFL, dt, iterations, divergence, energy, ...) to a new FILE.csv or "
+            "FILE.jsonl, a line at each frame.",
+        ),
         click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -201,7 +212,7 @@ def run_scene(
     **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every", "surfaces")
+    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every", "surfaces", "log")
     numbers, more = Numbers(*(wanted[name] for name in files)), (begun,) if begun else ()
     recording = not (frames is None and out is None) or numbers.any
     try:
@@ -304,6 +315,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     from ..simulation.probes import Probes
     from ..simulation.probing import budget
     from ..viewer.keeping import Keeping
+    from ..viewer.log import Log
     from ..viewer.recorder import Recorder, record
     from ..viewer.waiting import Waiting
 
@@ -313,7 +325,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             simulation.prepare()
         return flow
 
-    output, recorder, waiting, file, probes = scene.output, None, Waiting(), None, None
+    output, recorder, waiting, file, log, probes = scene.output, None, Waiting(), None, None, None
     first = 0 if begun is None else begun.pictures(scene)
     pictures = f"{output.frames - first} frames of {output.width} x {output.height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
@@ -339,7 +351,11 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         path = wanted.checkpoints_of(scene)
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
         surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
-        each = None if surfaces is None else surfaces.write
+        each = [] if surfaces is None else [lambda steps: surfaces.write()]
+        if wanted.log:
+            log = SeriesFile(wanted.log)
+            recorder.written.append(wanted.log)
+            each.append(Log(own_of(flow), log).look)
         numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each)
         if surfaces is not None:
             recorder.written.append(surfaces.folder)
@@ -360,8 +376,9 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     except OSError as error:
         stop(f"the recording cannot be written: {error}.", status=1)
     finally:
-        if file is not None:
-            file.close()
+        for series in (file, log):
+            if series is not None:
+                series.close()
     unsolved = numbers["pressure"]["not_converged"]
     if unsolved:
         say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")

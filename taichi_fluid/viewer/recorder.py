@@ -1,7 +1,7 @@
 """The headless front: runs a scene and writes pictures, with a progress bar on stderr."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def record(
     waiting: Waiting | None = None,
     keeping: Keeping | None = None,
     first: int = 0,
-    each: Callable[[], None] | None = None,
+    each: Sequence[Callable[[list[Step]], None]] = (),
 ) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
@@ -83,7 +83,7 @@ def record(
         waiting: What has counted the kernels so far.
         keeping: What writes checkpoints; one more at the end.
         first: How many of the pictures have been taken before.
-        each: Called at each picture.
+        each: Called at each picture, with the steps since the one before.
 
     Returns:
         What ``--json`` holds, but for the arch; see ``summary``.
@@ -117,8 +117,8 @@ def record(
                     render_ms.append(1e3 * (time.perf_counter() - start))
                     left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
                     progress.update(task, advance=1, numbers=_numbers(taken, left))
-                    if each is not None:
-                        each()
+                    for look in each:
+                        look(taken)
                     if keeping is not None:
                         keeping.look()
     finally:
