@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -379,18 +379,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         for series in (file, log):
             if series is not None:
                 series.close()
-    unsolved = numbers["pressure"]["not_converged"]
-    if unsolved:
-        say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
-    unbalanced = numbers["pressure"]["unbalanced"]
-    if unbalanced:
-        say(
-            f"in {unbalanced} steps an inflow or a moving solid filled or emptied a region without a way out, which no "
-            "flow can do: the fluid there was made or lost."
-        )
-    unsolved = numbers["diffusion"]["not_converged"]
-    if unsolved:
-        say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
+    _say_unsolved(scene, numbers)
     for path, what, write in (
         (wanted.json, "the JSON file", lambda path: write_json(path, {"arch": arch, **numbers})),
         (wanted.plot, "the plot", lambda path: plot_probes(probes, path)),
@@ -403,6 +392,22 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 stop(f"{what} {str(path)!r} cannot be written: {error}.", status=1)
             click.echo(str(path))
     show_files(recorder.written)
+
+
+def _say_unsolved(scene: Scene, numbers: Mapping[str, Any]) -> None:
+    """What a run's solves have not reached, in a sentence each."""
+    unsolved = numbers["pressure"]["not_converged"]
+    if unsolved:
+        say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    unbalanced = numbers["pressure"]["unbalanced"]
+    if unbalanced:
+        say(
+            f"in {unbalanced} steps an inflow or a moving solid filled or emptied a region without a way out, which no "
+            "flow can do: the fluid there was made or lost."
+        )
+    unsolved = numbers["diffusion"]["not_converged"]
+    if unsolved:
+        say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
 
 
 def show_files(written: Sequence[Path]) -> None:
