@@ -204,6 +204,7 @@ def doors(dim):
         (flame.dilute, {"array": s(), "dt": 0.1}),
         (radiate, {"grid": grid, "temperature": s(), **step}),
         (diagnostics.largest_magnitude, {"array": s()}),
+        (diagnostics.not_finite, {"array": s()}),
         (diagnostics.integral, {"array": s()}),
         (diagnostics.kinetic_energy, {"velocity": v()}),
         (diagnostics.enstrophy, {"velocity": v()}),
