@@ -28,7 +28,7 @@ def main(arch: str = "auto", resolution: int = 80, seconds: float = 1.6) -> None
     poured = opening * speed * min(simulation.time, source.end)
     print(f"{simulation.steps} steps on {arch}: {1000 * liquid.volume:.2f} litres of water,", end=" ")
     print(f"{1000 * poured:.2f} litres by the size and the speed of the jet")
-    assert 0.5 * poured < liquid.volume < 2.5 * poured, "as much water as the jet brings"
+    assert 0.5 * poured < liquid.volume < 2.0 * poured, "as much water as the jet brings"
     cells = np.floor(liquid.particles.to_numpy()["position"] / simulation.grid.dx).astype(int)
     assert simulation.to_numpy("fluid")[tuple(cells.T)].all(), "no water may enter the glass"
 

@@ -1,12 +1,13 @@
 """Where particles are made and taken away: on a lattice in each cell, in shapes, and where too few are left."""
 
+import math
 from collections.abc import Sequence
 
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
 from ..kernels import Array, flat, float_vector, kernel_family
-from ..kernels.layout import IntArray
+from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
@@ -39,6 +40,7 @@ class Shape:
     a: object
     b: object
     radius: object
+    along: object = None  # unit vector that what fills it goes along, or 0
 
     @ti.func
     def has(self, x):
@@ -91,11 +93,30 @@ def _is_vacant(cloud, c, seed):
 
 
 @ti.func
+def _is_ahead(way, along):
+    """Whether what was put at a seed, and has come this far, has not yet made room for the next along its path."""
+    spacing = ti.f32(1.0 / PER_AXIS[way.n])
+    gone = way.dot(along)
+    aside = ti.abs(way - gone * along)
+    return ti.cast(gone > 0 and gone < ti.f32(0.999) * spacing and aside.max() < ti.f32(0.499) * spacing, ti.i32)
+
+
+@ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
-    seed, dx = _seed_of(I, place), ground.solids.dx
-    wanted = ti.i32(0)
-    if shape.has(ground.solids.origin + seed * dx):
+    seed, n, wanted = _seed_of(I, place), ground.solids.n, ti.i32(0)
+    if shape.has(ground.solids.origin + seed * ground.solids.dx):
         wanted = ground.is_free(seed) * _is_vacant(cloud, ti.cast(c, ti.i32), seed)
+        if wanted == 1 and shape.along.dot(shape.along) > 0:
+            for around in range(ti.static(3**I.n)):
+                J, rest = I, around
+                for axis in ti.static(range(I.n)):
+                    J[axis] += rest % 3 - 1
+                    rest = rest // 3
+                if (ti.min(ti.max(J, 1), n) == J).all():
+                    cell = ti.cast(flat(J, strides_of(n)), ti.i32)
+                    for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
+                        way = vector_at(cloud.position, cloud.order[i], cloud.room, seed) - seed
+                        wanted = wanted * (ti.i32(1) - _is_ahead(way, shape.along))
     return wanted
 
 
@@ -226,6 +247,7 @@ def shape_kernels(loops, shape, given):
         starts: IntArray,
         room: ti.i32,
         counts: IntArray,
+        along: Point,
         a: Point,
         b: Point,
         radius: ti.f32,
@@ -236,7 +258,7 @@ def shape_kernels(loops, shape, given):
     ):
         ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius))
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius, along))
         each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
 
     @ti.kernel
@@ -250,6 +272,7 @@ def shape_kernels(loops, shape, given):
         offsets: IntArray,
         first: ti.i32,
         speed: Point,
+        along: Point,
         a: Point,
         b: Point,
         radius: ti.f32,
@@ -260,7 +283,7 @@ def shape_kernels(loops, shape, given):
     ):
         ground = Ground(_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, velocity, affine, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius))
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius, along))
         maker = Maker(position, velocity, affine, room, first, speed, distance, n, False)
         each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
 
@@ -392,16 +415,20 @@ class Seeding:
         radius: float,
         velocity: Sequence[float] | None = None,
     ) -> None:
-        """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after."""
+        """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after.
+
+        Nor where one of that velocity was put that has not yet gone on by the spacing of the lattice.
+        """
         dim, point = self.grid.dim, float_vector(self.grid.dim)
+        speed, size = velocity or (0.0,) * dim, math.hypot(*(velocity or (0.0,)))
+        along = point(*(component / size if size else 0.0 for component in speed))
         kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None)
         where = (point(*a), point(*b), radius, *self._ground())
         position, _, _, order, starts, room = particles.arrays()
-        kernels.count_in_shape(position, order, starts, room, self._counts, *where)
+        kernels.count_in_shape(position, order, starts, room, self._counts, along, *where)
         first = self._make_room(particles)
         if first < particles.count:
-            speed = point(*(velocity or (0.0,) * dim))
-            kernels.make_in_shape(*particles.arrays(), self._offsets, first, speed, *where)
+            kernels.make_in_shape(*particles.arrays(), self._offsets, first, point(*speed), along, *where)
 
     def drive(
         self,
