@@ -37,23 +37,37 @@ def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
 
 
 @ti.func
+def _face_beside(face, I, s, n, axis: ti.template(), k: ti.template(), side: ti.template()):
+    """The face on one side of another along axis ``k``; that one itself, if the box ends there."""
+    step = (2 * side - 1) * s[k]
+    if ti.static(k == axis and side == 1):
+        step = ti.select(I[k] <= n[k], step, 0)
+    return face + step
+
+
+@ti.func
 def _extend_at(c, I, s, u: Array, known: Array, n, layer):
     """A face that is not known takes the mean of those beside it that have been before this layer."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         open_to = known[face] == 0 or (known[face] < 0 and layer == 1)
         if open_to and _is_on_grid(I, n, axis) == 1:
-            total, count = ti.f32(0.0), ti.f32(0.0)
+            # Most have nothing beside them: one question settles that.
+            nearest = ti.f32(0.0)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
-                    other = face + (2 * side - 1) * s[k]
-                    if I[k] <= n[k] or side == 0:
+                    nearest = ti.max(nearest, known[_face_beside(face, I, s, n, axis, k, side)])
+            if nearest > 0:
+                total, count = ti.f32(0.0), ti.f32(0.0)
+                for k in ti.static(range(s.n)):
+                    for side in ti.static(range(2)):
+                        other = _face_beside(face, I, s, n, axis, k, side)
                         if known[other] > 0 and known[other] <= layer:
                             total += u[other]
                             count += ti.f32(1.0)
-            if count > 0:
-                u[face] = total / count
-                known[face] = layer + ti.f32(1.0)
+                if count > 0:
+                    u[face] = total / count
+                    known[face] = layer + ti.f32(1.0)
 
 
 @ti.func

@@ -46,7 +46,7 @@ class Liquid:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
-        self._scratch, self._weight, self._before = scratch, grid.velocity(), grid.velocity()
+        self._scratch, self._weight, self._before = scratch, grid.velocity(), None
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
         self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
         self.motion = Motion(grid, walls, solids)
@@ -127,7 +127,6 @@ class Liquid:
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self._seeding.find_crowding(self.particles, self.phi, self.expansion, dt, crossed)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
-        copy_values(velocity, self._before)
 
     def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
         """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
@@ -173,7 +172,9 @@ class Liquid:
             self.target = max(self.target, self.particles.count)
 
     def remember(self, velocity) -> None:
-        """Keep a velocity on the faces, for ``follow``."""
+        """Keep a velocity on the faces, for ``follow`` and for ``scatter`` by FLIP."""
+        if self._before is None:
+            self._before = self.grid.velocity()
         copy_values(velocity, self._before)
 
     def follow(self, velocity) -> None:

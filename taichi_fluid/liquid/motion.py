@@ -96,28 +96,25 @@ def pushed_out(solids, x, d):
 
 @ti.func
 def _carried_along(solids, x, step):
-    """A position moved with the solid that it is in for a step; as it is if it is in none."""
-    y, d = x, distance_at(solids, x)
-    if d < 0:
-        s = strides_of(solids.n)
-        I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
-        row = solids.row_at(flat(I, s), s, ti.i32(0))
-        for axis in ti.static(range(x.n)):
-            y[axis] += step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
-        y = pushed_out(solids, y, distance_at(solids, y))
-    return y
+    """A position in a solid moved with it for a step."""
+    y, s = x, strides_of(solids.n)
+    I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
+    row = solids.row_at(flat(I, s), s, ti.i32(0))
+    for axis in ti.static(range(x.n)):
+        y[axis] += step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
+    return pushed_out(solids, y, distance_at(solids, y))
 
 
 @ti.func
-def _moved_beside(solids, x, shift):
-    """Where a way ends beside solids: gone part by part, each pushed out of what it has come to lie in."""
-    y, d = x, distance_at(solids, x)
-    parts = ti.i32(1)
+def _moved_beside(solids, x, d, shift):
+    """Where a way from a place at distance ``d`` ends: gone part by part, each pushed out of what it has come to lie in."""
+    y = x + shift
     if d < length(shift) + ti.f32(1.0):
         parts = ti.cast(length(shift) / ti.f32(STRIDE), ti.i32) + 1
-    for _ in range(parts):
-        y += shift / ti.cast(parts, ti.f32)
-        y = pushed_out(solids, y, distance_at(solids, y))
+        y = x
+        for _ in range(parts):
+            y += shift / ti.cast(parts, ti.f32)
+            y = pushed_out(solids, y, distance_at(solids, y))
     return y
 
 
@@ -151,9 +148,12 @@ def motion_kernels(loops, third, beside):
         for p in range(number):
             solids = CutCells(open, distance, owner, motions, n, origin, dx)
             way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
-            x = way.kept(_carried_along(solids, x, step))
+            d = distance_at(solids, x)
+            if d < 0:
+                x = way.kept(_carried_along(solids, x, step))
+                d = ti.f32(0.0)
             if x[0] > NOWHERE:
-                x = way.kept(_moved_beside(solids, x, way.shift_of(x, third)))
+                x = way.kept(_moved_beside(solids, x, d, way.shift_of(x, third)))
             set_vector(position, p, room, x)
 
     return (move_beside if beside else move,)

@@ -33,6 +33,8 @@ CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
 DEEP = {2: 4, 3: 3}
 """A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
+SOME, FEW = 1, 2
+"""Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
 """A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
 less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
@@ -111,19 +113,29 @@ def _summed_around(cloud, I, x, s, mirrors, beside):
 
 
 @ti.func
-def _fewest_around(cloud, I, s, mirrors):
-    """Fewest and most particles in any of the 3^dim cells around."""
-    fewest, most = ti.i32(1 << 30), ti.i32(0)
-    for around in range(ti.static(3**s.n)):
-        J, rest = I, around
-        for axis in ti.static(range(s.n)):
-            J[axis] += rest % 3 - 1
-            rest = rest // 3
+def _mark_at(c, I, s, cloud, marks: IntArray, mirrors):
+    """Say of three cells in a row whether any has particles (``SOME``), and whether any has few (``FEW``)."""
+    mark, last = ti.i32(0), ti.static(s.n - 1)
+    for step in ti.static(range(-1, 2)):
+        J = I
+        J[last] += step
         image, there = mirrors.cell(J, mirrors.solids.n)
-        c = ti.cast(flat(image, s), ti.i32)
-        count = there * (cloud.starts[c + 1] - cloud.starts[c])
-        fewest, most = ti.min(fewest, count), ti.max(most, count)
-    return fewest, most
+        cell = ti.cast(flat(image, s), ti.i32)
+        count = there * (cloud.starts[cell + 1] - cloud.starts[cell])
+        mark |= ti.select(count > 0, SOME, 0) | ti.select(count < ti.static(DEEP[s.n]), FEW, 0)
+    marks[c] = mark
+
+
+@ti.func
+def _marked_around(c, s, marks: IntArray):
+    """What the marks of the rows around, and of the own one, say together."""
+    mark = ti.i32(0)
+    for around in ti.static(range(3 ** (s.n - 1))):
+        there = c
+        for axis in ti.static(range(s.n - 1)):
+            there += (around // 3**axis % 3 - 1) * s[axis]
+        mark |= marks[there]
+    return mark
 
 
 @ti.func
@@ -147,16 +159,16 @@ def _height_of(total, dim: ti.template()):
 
 
 @ti.func
-def _write_distance(c, I, s, cloud, phi: Array, mirrors):
+def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, mirrors):
     n = ti.static(s.n)
     distance, beside = ti.f32(FAR), ti.i32(0)
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     if ti.static(mirrors.given):
         beside = ti.cast(distance_at(mirrors.solids, x) < ti.f32(2 * REACH), ti.i32)
-    fewest, most = _fewest_around(cloud, I, s, mirrors)
-    if fewest >= ti.static(DEEP[n]):
+    mark = _marked_around(c, s, marks)
+    if mark == SOME:
         distance = ti.f32(-BELOW)
-    elif most > 0:
+    elif mark & SOME:
         distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), n)
         # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
         own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
@@ -192,11 +204,18 @@ def surface_kernels(loops, given):
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
+    def mark_rows(starts: IntArray, marks: IntArray, closed: Flags, n: Index):
+        cloud = Cloud(None, None, None, None, starts, None)
+        mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None), given)
+        loops.each_cell_in(n * 0, n + 2, n, _mark_at, (cloud, marks, mirrors))
+
+    @ti.kernel
     def find_distance(
         position: Array,
         order: IntArray,
         starts: IntArray,
         room: ti.i32,
+        marks: IntArray,
         phi: Array,
         closed: Flags,
         open: Array,
@@ -209,7 +228,7 @@ def surface_kernels(loops, given):
     ):
         cloud = Cloud(position, position, position, order, starts, room)
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell(n, _write_distance, (cloud, phi, Mirrors(closed, solids, given)))
+        loops.each_cell(n, _write_distance, (cloud, marks, phi, Mirrors(closed, solids, given)))
 
     @ti.kernel
     def wet_corners(
@@ -230,7 +249,7 @@ def surface_kernels(loops, given):
     def fill_ghosts(phi: Array, n: Index):
         loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
 
-    return find_distance, wet_corners, fill_ghosts
+    return mark_rows, find_distance, wet_corners, fill_ghosts
 
 
 class ParticleSurface:
@@ -246,7 +265,7 @@ class ParticleSurface:
         self.grid, self.solids = grid, solids
         self._closed = int_vector(2 * grid.dim)(*(int(side.kind.is_closed) for pair in walls.sides for side in pair))
         self._kernels = surface_kernels(grid.costly_loops, solids is not None)
-        self._nothing = ti.ndarray(ti.f32, 1)
+        self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
 
     def find(self, particles: Particles, phi) -> None:
@@ -263,7 +282,8 @@ class ParticleSurface:
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
         else:
             others = self.solids.arguments()
-        self._kernels.find_distance(position, order, starts, room, phi, self._closed, *others)
+        self._kernels.mark_rows(starts, self._marks, self._closed, grid.n)
+        self._kernels.find_distance(position, order, starts, room, self._marks, phi, self._closed, *others)
         self._kernels.fill_ghosts(phi, grid.n)
         if self.solids is not None:
             copy_values(phi, self._found)

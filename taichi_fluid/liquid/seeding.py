@@ -136,14 +136,13 @@ class Lack:
 def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
-    seed = _seed_of(I, place)
-    few = count < ti.static(LEAST[I.n]) and depth >= BELOW
-    if lack.likely >= EVERYWHERE:
-        few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
-    if count < ti.static(FULL[I.n]) and depth >= SHALLOW:
-        few = few or hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely
-    if few:
-        wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
+    if count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
+        seed = _seed_of(I, place)
+        few = count < ti.static(LEAST[I.n]) and depth >= BELOW
+        if lack.likely >= EVERYWHERE:
+            few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
+        if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
+            wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
     return wanted
 
 

@@ -22,6 +22,7 @@ from ..kernels import (
     along_strip,
     cell_of_strip,
     cells_of,
+    copy_values,
     float_vector,
     int_vector,
     kernel_family,
@@ -403,7 +404,7 @@ class LinearSystem:
 
     def set_open(self, open) -> None:
         """Take the openness of all faces."""
-        self.open.copy_from(open)
+        copy_values(open, self.open)
         self.close_sides()
 
     def set_surface(self, open, phi) -> None:

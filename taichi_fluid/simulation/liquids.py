@@ -32,6 +32,8 @@ def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
     yield
     crossed = max(engine.speed, waves(engine.scene)) * dt / engine.grid.dx
     engine.liquid.gather(engine.state.velocity.current, dt, crossed)
+    if engine.scene.liquid.transfer == "flip":
+        engine.liquid.remember(engine.state.velocity.current)
     engine.fill_velocity()
 
 
