@@ -41,6 +41,7 @@ class Numbers(NamedTuple):
         every: How often it is, in words; see ``io.rhythm``.
         surfaces: A folder for the surface of a liquid at each picture.
         log: How the run is doing, a line at each picture.
+        on_blow_up: What becomes of a flow that blows up: "stop", or "halve", which tries again with half the time step.
     """
 
     json: Path | None
@@ -51,11 +52,13 @@ class Numbers(NamedTuple):
     every: str | None = None
     surfaces: Path | None = None
     log: Path | None = None
+    on_blow_up: str = "stop"
 
     @property
     def any(self) -> bool:
         """Whether there are any."""
-        return any((self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log))
+        files = (self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log)
+        return any(files) or self.on_blow_up != "stop"
 
     def checkpoints_of(self, scene: Scene) -> Path | None:
         """Where checkpoints of a scene go, if any are wanted.
@@ -77,6 +80,8 @@ class Numbers(NamedTuple):
 
     def require(self, scene: Scene, outputs: Outputs | None) -> None:
         """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
+        if scene.look.compare and self.on_blow_up != "stop":
+            raise OutputError("look.compare is true: --on-blow-up halve takes back one flow, and not both grids.")
         if self.surfaces:
             require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
         if self.log:
@@ -193,6 +198,10 @@ def common(command: Callable) -> Callable:
             help="Record, and write how the run is doing (CFL, dt, iterations, divergence, energy, ...) to a new FILE.csv or "
             "FILE.jsonl, a line at each frame.",
         ),
+        click.option(
+            "--on-blow-up", "on_blow_up", type=click.Choice(("stop", "halve")), default="stop", show_default=True,
+            help="Record, and if the flow blows up, end; or go back to the last picture, once, with half the time step.",
+        ),
         click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -212,7 +221,17 @@ def run_scene(
     **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
-    files = ("json_path", "probes_path", "plot_path", "overwrite", "checkpoint", "every", "surfaces", "log")
+    files = (
+        "json_path",
+        "probes_path",
+        "plot_path",
+        "overwrite",
+        "checkpoint",
+        "every",
+        "surfaces",
+        "log",
+        "on_blow_up",
+    )
     numbers, more = Numbers(*(wanted[name] for name in files)), (begun,) if begun else ()
     recording = not (frames is None and out is None) or numbers.any
     try:
@@ -314,6 +333,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes
     from ..simulation.probing import budget
+    from ..viewer.halving import Halving
     from ..viewer.keeping import Keeping
     from ..viewer.log import Log
     from ..viewer.recorder import Recorder, record
@@ -356,7 +376,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             log = SeriesFile(wanted.log)
             recorder.written.append(wanted.log)
             each.append(Log(own_of(flow), log).look)
-        numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each)
+        halving = Halving(own_of(flow)) if wanted.on_blow_up == "halve" else None
+        numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each, halving=halving)
         if surfaces is not None:
             recorder.written.append(surfaces.folder)
         if path is not None:

@@ -1,11 +1,12 @@
 """Checkpoints of a run as it goes on, and of what a window shows."""
 
+import contextlib
 import time
 from pathlib import Path
 
 from ..io.checkpoint import save
 from ..io.rhythm import Rhythm
-from ..simulation import Simulation
+from ..simulation import NotFinite, Simulation
 from .session import Session
 
 
@@ -48,6 +49,8 @@ class Keeping:
         self._steps, self._at = self.simulation.steps, time.monotonic()
 
     def finish(self) -> None:
-        """Write one at the end of a run, or where it breaks off; in the midst of a step the last one stays."""
-        if self.simulation.is_whole:
-            self.write()
+        """Write one at the end of a run, or where it breaks off; in the midst of a step, or blown up, the last one stays."""
+        with contextlib.suppress(NotFinite):
+            self.simulation.check()
+            if self.simulation.is_whole:
+                self.write()

@@ -14,8 +14,10 @@ from ..io.images import contact_sheet, halved, write_png
 from ..io.outputs import Outputs
 from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
-from ..simulation import Simulation, Step
+from ..simulation import NotFinite, Simulation, Step
 from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
+from ..simulation.flow import TooManySteps
+from .halving import Halving
 from .keeping import Keeping
 from .waiting import Waiting
 
@@ -73,6 +75,7 @@ def record(
     keeping: Keeping | None = None,
     first: int = 0,
     each: Sequence[Callable[[list[Step]], None]] = (),
+    halving: Halving | None = None,
 ) -> dict[str, Any]:
     """Run a flow for the pictures its scene's output asks for.
 
@@ -84,6 +87,7 @@ def record(
         keeping: What writes checkpoints; one more at the end.
         first: How many of the pictures have been taken before.
         each: Called at each picture, with the steps since the one before.
+        halving: What takes the flow back to the last picture where it blows up, once; without it, it ends there.
 
     Returns:
         What ``--json`` holds, but for the arch; see ``summary``.
@@ -109,8 +113,7 @@ def record(
             task = progress.add_task(flow.scene.name, total=output.frames - first, numbers="")
             with waiting.told_on(console, lambda text: progress.update(task, numbers=text, refresh=True)):
                 for _ in range(first, output.frames):
-                    taken = flow.advance(1.0 / output.fps, timed=True)
-                    flow.check()
+                    taken = _advanced(flow, 1.0 / output.fps, halving, console)
                     steps += taken
                     start = time.perf_counter()
                     recorder.show(renderer.render())
@@ -126,6 +129,22 @@ def record(
             keeping.finish()
         written = recorder.finish()
     return summary(flow, steps, render_ms, written)
+
+
+def _advanced(flow: Simulation | Comparison, duration: float, halving: Halving | None, console: Console) -> list[Step]:
+    """The steps to the next picture, all finite; with a second try where there may be one."""
+    if halving is not None:
+        halving.keep()
+    try:
+        taken = flow.advance(duration, timed=True)
+        flow.check()
+    except (NotFinite, TooManySteps) as error:
+        if halving is None or not halving.take_back(error):
+            raise
+        console.print(halving.sentence, highlight=False, soft_wrap=True)
+        taken = flow.advance(duration, timed=True)
+        flow.check()
+    return taken
 
 
 def _imbalance(simulation: Simulation, step: Step) -> float:

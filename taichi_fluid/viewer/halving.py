@@ -1,0 +1,43 @@
+"""A second try, with half the time step, for a flow that has blown up."""
+
+from ..scene import Scene
+from ..simulation import Simulation
+from ..simulation.snapshot import put_into, taken_from
+
+
+def with_half_the_step(scene: Scene) -> Scene:
+    """A scene whose steps are half as long, as far as its limits allow."""
+    solver = scene.solver
+    if solver.dt is not None:
+        return scene.with_values({"solver.dt": solver.dt / 2})
+    return scene.with_values({"solver.cfl": max(solver.cfl / 2, 0.01), "solver.max_dt": max(solver.max_dt / 2, 1e-7)})
+
+
+class Halving:
+    """Takes a flow back, once, to what it was when ``keep`` was last called, and halves its time step.
+
+    Args:
+        simulation: The flow. What it was is kept in the memory of the host.
+    """
+
+    def __init__(self, simulation: Simulation):
+        self.simulation, self.sentence = simulation, ""
+        self._kept = None
+
+    def keep(self) -> None:
+        """Keep what the flow is, between two steps; nothing once it has been taken back."""
+        if not self.sentence:
+            self._kept = taken_from(self.simulation)
+
+    def take_back(self, reason: Exception) -> bool:
+        """Take the flow back to what was kept, if there is such; ``sentence`` says so, and why."""
+        if self._kept is None:
+            return False
+        simulation, (arrays, numbers), self._kept = self.simulation, self._kept, None
+        simulation.reset()
+        simulation.scene = with_half_the_step(simulation.scene)
+        put_into(simulation, arrays, numbers)
+        solver = simulation.scene.solver
+        step = f"solver.dt = {solver.dt:g}" if solver.dt else f"solver.cfl = {solver.cfl:g}"
+        self.sentence = f"{reason} It goes on from t = {simulation.time:.4g} s with half the time step ({step})."
+        return True

@@ -1,0 +1,116 @@
+"""A flow that blows up: taken back once, with half the time step; and what is good stays."""
+
+import subprocess
+import sys
+
+import av
+import numpy as np
+import pytest
+from test_checkpoints import FLOWS, STEPS, values_of
+
+import taichi_fluid as tf
+from taichi_fluid.simulation import NotFinite
+from taichi_fluid.simulation.snapshot import put_into, taken_from
+from taichi_fluid.viewer.halving import Halving, with_half_the_step
+
+ACCIDENT = """
+import sys
+from taichi_fluid.simulation import Simulation, Stage
+build = Simulation.__init__
+def stumble(simulation, dt):
+    if simulation.steps >= 3 and dt > {longest}:
+        simulation.state.velocity.current.fill(float("nan"))
+def build_clumsy(self, *given):
+    build(self, *given)
+    self.stages.append(Stage("accident", stumble))
+Simulation.__init__ = build_clumsy
+from taichi_fluid.app.cli import main
+main(sys.argv[1:], prog_name="taichi-fluid")
+"""
+SMALL = [
+    "--arch",
+    "cpu",
+    "--resolution",
+    "16",
+    "--frames",
+    "6",
+    "--set",
+    "output.width=64",
+    "--set",
+    "output.height=64",
+]
+
+
+def clumsy(folder, longest, *arguments):
+    """A run in which each step from the third on makes the velocity NaN, if it is longer than so many seconds."""
+    code = ACCIDENT.format(longest=longest)
+    command = [sys.executable, "-c", code, "demo", "plume2d", *SMALL, "--set", "solver.max_dt=0.02", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.parametrize("flow", ["smoke", "moving solids", "fire", "water"])
+def test_a_flow_is_taken_back_to_the_same_bits_and_goes_on_with_half_the_step(flow):
+    """As a flow does that is built anew from what was kept; though all of this one had become NaN."""
+    simulation = tf.Simulation(FLOWS[flow])
+    for _ in range(STEPS):
+        simulation.step()
+    halving = Halving(simulation)
+    halving.keep()
+    kept, whole = taken_from(simulation), values_of(simulation)
+    simulation.step()
+    simulation.state.velocity.current.fill(np.nan)
+    with pytest.raises(NotFinite) as raised:
+        simulation.step()
+    assert halving.take_back(raised.value)
+    for name, values in whole.items():
+        np.testing.assert_array_equal(values, values_of(simulation)[name], err_msg=name)
+    other = tf.Simulation(with_half_the_step(FLOWS[flow]))
+    put_into(other, *kept)
+    assert other.scene == simulation.scene
+    for each in (simulation, other):
+        for _ in range(STEPS):
+            each.step()
+    one, two = values_of(simulation), values_of(other)
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, two[name], err_msg=name)
+    assert not halving.take_back(raised.value), "once"
+
+
+def test_half_a_step_is_half_of_the_one_that_a_scene_gives_and_within_its_limits():
+    scene = tf.preset("plume2d")
+    assert with_half_the_step(scene).solver.cfl == scene.solver.cfl / 2
+    assert with_half_the_step(scene).solver.max_dt == scene.solver.max_dt / 2
+    assert with_half_the_step(scene.with_values({"solver.dt": 0.01})).solver.dt == 0.005
+    assert with_half_the_step(scene.with_values({"solver.cfl": 0.01})).solver.cfl == 0.01
+
+
+def test_a_run_goes_on_from_the_last_picture_with_half_the_step(tmp_path):
+    done = clumsy(tmp_path, 0.011, "--on-blow-up", "halve")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "velocity is not finite after step 4" in said
+    assert said.count("It goes on from t = ") == 1
+    with av.open(str(tmp_path / "plume2d.mp4")) as film:
+        assert sum(1 for _ in film.decode(video=0)) == 6
+
+
+@pytest.mark.parametrize("words", [["--on-blow-up", "halve"], []])
+def test_a_run_that_blows_up_again_ends_and_its_last_good_checkpoint_stays(words, tmp_path):
+    """Whatever is done about it: what is kept at the end of a run is not what has blown up."""
+    done = clumsy(tmp_path, 0.0, "--checkpoint-every", "1", *words)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("It goes on from t = " in " ".join(done.stderr.split())) == bool(words)
+    assert "is not finite" in done.stderr.splitlines()[-1]
+    left = tf.load(tmp_path / "plume2d.checkpoint")
+    assert 1 <= left.steps <= 3
+    assert np.isfinite(left.to_numpy("velocity")).all()
+
+
+def test_one_of_two_grids_is_not_taken_back(tmp_path):
+    command = [sys.executable, "-m", "taichi_fluid", "demo", "plume2d", *SMALL]
+    command += ["--set", "look.compare=true", "--on-blow-up", "halve"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "--on-blow-up halve takes back one flow" in done.stderr
