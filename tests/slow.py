@@ -22,6 +22,9 @@ SLOW = (
     "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[poured",
     "test_checkpoints.py::test_a_flow_goes_on_bit_for_bit[water in 3D",
     "test_checkpoints.py::test_what_ends_a_run_leaves_a_checkpoint[killed",
+    "test_kills.py::test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does[obstacles",
+    "test_kills.py::test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does[fire",
+    "test_kills.py::test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does[dam",
     # In the window; the session and the panel have theirs without one.
     "test_window.py::test_every_preset_by_its_button[all]",
     "test_window.py::test_every_view_of_3d_by_its_button",
