@@ -19,7 +19,7 @@ from test_cli import COMMAND, environment, one_sentence, run, run_code
 from taichi_fluid import kernels
 from taichi_fluid.bench import measure, traffic
 from taichi_fluid.bench.files import default_scene
-from taichi_fluid.bench.report import start_tables
+from taichi_fluid.bench.report import start_tables, tables
 from taichi_fluid.bench.starts import median_of
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.walls import Walls
@@ -360,6 +360,22 @@ def test_compare_prints_ratios(measured, tmp_path):
     assert lines["ms per step"].split("│")[4].strip() == "2.5"
     assert lines["iterations"].split("│")[4].strip() == "1"
     assert "differ in commit" in done.stdout
+    told = {name for name in lines if "residual" in name or "divergence" in name}
+    assert told == {"relative residual", "divergence · dx / speed, largest"}, "a faster solve may be a worse one"
+    assert "Not the same work" not in done.stdout
+
+
+def test_other_solvers_are_named_beside_the_times(measured, tmp_path):
+    """Of two files, and of two arches in one table."""
+    _, folder, found = measured
+    row = found["rows"][0]
+    other = {**row, "pressure_solver": "made-up"}
+    (tmp_path / "b.json").write_text(json.dumps({**found, "rows": [other]}))
+    words = " ".join(run(["bench", "--compare", folder / "a.json", "b.json"], tmp_path).stdout.split())
+    assert f"Not the same work: the pressure is solved for on A by {row['pressure_solver']}, B by made-up." in words
+    console = Console(width=400, record=True, file=io.StringIO())
+    console.print(tables([row, {**other, "arch": "vulkan"}]))
+    assert "on cpu by" in console.export_text()
 
 
 APPENDING = """

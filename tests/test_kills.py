@@ -18,7 +18,7 @@ from taichi_fluid.io import stored
 from taichi_fluid.io.stored import before
 
 KILLS = int(os.environ.get("KILLS", "1"))
-FRAMES, PER_SECOND = 96, 24
+FRAMES, PER_SECOND = 96 * KILLS, 24
 FLOWS = {"plume2d": 16, "obstacles": 12, "fire": 10, "dam": 12}
 """In 2D, with solids that move, with a flame, with water; and cells along the longest edge."""
 LONGEST = 2.0

@@ -288,6 +288,9 @@ def measure(scene: Scene, steps: int, began: float) -> dict[str, Any]:
     numbers["arrays_mb"] = 1e-6 * arrays
     numbers["peak_memory_mb"] = 1e-6 * (resident if on_host and resident is not None else arrays)
     numbers["pressure_solver"] = simulation.pressure_solver.used
+    if simulation.liquid is not None:
+        particles = simulation.liquid.particles
+        numbers["particles"] = {"count": particles.count, "bytes_each": particles.bytes_each(simulation.grid.dim)}
     del simulation  # its arrays make room for those that are copied
     gc.collect()
     bandwidth = copy_bandwidth()

@@ -39,6 +39,8 @@ def tables(rows: Sequence[Row]) -> RenderableType:
         done = [row for row in group if "problem" not in row]
         if done:
             parts += [Text(_title(done[0]), style="italic"), _stage_table(done), _number_table(done)]
+            if told := other_solvers(done, [row["arch"] for row in done]):
+                parts.append(Text(told))
         parts += [Text(f"{row['arch']}, {_title(row)}: {row['problem']}") for row in group if "problem" in row]
     return Group(*parts)
 
@@ -172,17 +174,35 @@ def _number_table(rows: Sequence[Row]) -> Table:
             f"{_number(r['launches_per_step'])}, {_number(r['calls_per_step'])}"
         ),
         "arrays, bytes per cell": lambda r: f"{_number(r['arrays_mb'])} MB, {_number(r['bytes_per_cell'])}",
-        "peak memory": lambda r: _number(r["peak_memory_mb"], " MB"),
+        "particles": _particles,
+        "peak memory": lambda r: (
+            f"{_number(r['peak_memory_mb'])} MB, {'of the process' if r['arch'] == 'cpu' else 'of the arrays'}"
+        ),
         "load of the machine before": lambda r: _number(r["load"]),
         "copy": lambda r: _number(r["copy_gb_per_s"], " GB/s"),
         "device": lambda r: r["device"] or "-",
     }
     for name, text in lines.items():
         table.add_row(name, *map(text, rows))
-    uncounted = sorted({name for row in rows for name in row["uncounted_kernels"]})
+    uncounted = {name for row in rows for name in row["uncounted_kernels"]}
     if uncounted:
-        table.add_row("bytes not counted of", *[", ".join(uncounted)] * len(rows))
+        families = ", ".join(sorted({name.partition("_kernels.")[0].replace("_", " ") for name in uncounted}))
+        table.add_row("bytes not counted", *[f"of {len(uncounted)} kernels: {families}"] * len(rows))
     return table
+
+
+def _particles(row: Row) -> str:
+    particles = row.get("particles")
+    return f"{particles['count']}, {particles['bytes_each']} bytes each" if particles else "-"
+
+
+def other_solvers(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """What is to be known before times of rows are set beside each other; empty if all solve for the pressure in one way."""
+    solvers = [row.get("pressure_solver", "an unnamed solver") for row in rows]
+    if len(set(solvers)) < 2:
+        return ""
+    told = ", ".join(f"{name} by {solver}" for name, solver in zip(names, solvers, strict=True))
+    return f"Not the same work: the pressure is solved for on {told}."
 
 
 def _pair(value: Mapping[str, float]) -> str:
@@ -209,6 +229,7 @@ def _ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
     for name in (
         "processor_ms",
         "iterations",
+        "relative_residual",
         "launches_per_step",
         "bytes_per_cell",
         "peak_memory_mb",
@@ -216,6 +237,8 @@ def _ratios(before: Row, after: Row) -> Iterator[tuple[str, float, float]]:
     ):
         if name in before and name in after:
             yield name.replace("_", " "), before[name], after[name]
+    if "divergence" in before and "divergence" in after:
+        yield "divergence · dx / speed, largest", before["divergence"]["max"], after["divergence"]["max"]
     for name in ("compile_s", "first_frame_s"):
         for kind in ("cold", "warm"):
             if name in before and name in after:
@@ -239,9 +262,8 @@ def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Rend
         parts += [Text(f"{second['arch']}, {_title(second)}", style="italic"), table]
         if "startup" in second:
             continue
-        solvers = [row.get("pressure_solver", "an unnamed solver") for row in (first, second)]
-        if solvers[0] != solvers[1]:
-            parts.append(f"A solves the pressure by {solvers[0]}, B by {solvers[1]}.")
+        if told := other_solvers((first, second), ("A", "B")):
+            parts.append(told)
     differing = [key for key in ("machine", "versions", "commit") if before.get(key) != after.get(key)]
     if parts and differing:
         parts.append(f"The two files differ in {' and '.join(differing)}.")
