@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from reference import table
 
-from taichi_fluid.app import cli, doctor
+from taichi_fluid.app import cli, doctor, selftest
 from taichi_fluid.physics.advection import Trace
+from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation.diagnostics import Diagnostics
+from taichi_fluid.validation import Run
 
 KINDS = [(dim, method) for dim in (2, 3) for method in doctor.METHODS]
 NO_CUDA = {"CUDA_VISIBLE_DEVICES": "-1"}
@@ -230,3 +233,76 @@ def test_the_status_says_whether_what_starts_is_right(monkeypatch, tmp_path, cap
         assert finding["arch"] in printed
     assert ("WRONG" in printed) == (WRONG in findings)
     assert os.listdir(tmp_path) == ["findings.json"]
+
+
+# Its longer test
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("part", [selftest.reductions, selftest.not_finite])
+def test_a_part_of_the_self_test_holds(part):
+    run = Run(0)
+    part(run)
+    assert run.rows
+    assert [row for row in run.rows if not row.holds] == []
+
+
+def test_sums_that_are_wrong_are_noticed(monkeypatch):
+    run, right = Run(0), Diagnostics.integral
+    monkeypatch.setattr(Diagnostics, "integral", lambda self, array: right(self, array) * (1 + 1e-5))
+    selftest.reductions(run)
+    assert [row.holds for row in run.rows] == [False, True] * 2
+
+
+def test_what_is_not_finite_and_not_noticed_is_counted(monkeypatch):
+    run = Run(0)
+    monkeypatch.setattr(Simulation, "check", lambda self: 0.0)
+    selftest.not_finite(run)
+    assert run.rows[0].found == 27, "three quantities, places and values"
+
+
+def test_a_field_that_differs_is_named():
+    run, expected = Run(0), {"smoke": np.ones(3), "velocity": np.full(3, 5.0)}
+    selftest.beside(run, {"smoke": np.ones(3), "velocity": np.array([5.0, 5.0, 5.1])}, expected)
+    selftest.beside(run, {"smoke": np.array([1.0, np.nan, 1.0]), "velocity": np.full(3, 5.0)}, expected)
+    assert [row.holds for row in run.rows] == [True, False, False, True]
+    assert "velocity" in run.rows[1].quantity
+    assert run.rows[1].found == pytest.approx(0.02)
+
+
+QUICK = """
+import runpy, sys
+from taichi_fluid.app import selftest
+selftest.CASES = {}
+selftest.parts = lambda file: [("reductions", selftest.reductions), ("an accident", lambda run: 1 / 0)]
+selftest._answer(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_a_self_test_that_breaks_off_keeps_what_it_has_found(monkeypatch, tmp_path):
+    run = subprocess.run
+
+    def run_quick(command, **options):
+        return run([sys.executable, "-c", QUICK, *command[3:]], **options)
+
+    monkeypatch.setattr(subprocess, "run", run_quick)
+    found = selftest.tested("cpu", tmp_path / "fields.npz")
+    assert {row["part"] for row in found["rows"]} == {"reductions"}
+    assert "ZeroDivisionError" in found["problem"]
+    json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("holds", "problem", "status"), [(True, "", 0), (False, "", 1), (True, "ended with status 1: why", 1)]
+)
+def test_the_command_prints_the_self_tests_and_ends_as_they_do(monkeypatch, tmp_path, capsys, holds, problem, status):
+    row = {"part": "sums", "quantity": "of cells", "found": None, "reference": "at most 1", "holds": holds}
+    monkeypatch.setattr(doctor, "examine", lambda arch: {**(RIGHT if arch == "cpu" else ABSENT), "arch": arch})
+    monkeypatch.setattr(selftest, "tested", lambda arch, file: {"arch": arch, "rows": [row], "problem": problem})
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["doctor", "--full", "--json", str(tmp_path / "findings.json")])
+    assert (caught.value.code or 0) == status
+    assert [test["arch"] for test in json.loads((tmp_path / "findings.json").read_text())["tests"]] == ["cpu"]
+    told = capsys.readouterr()
+    assert "not finite" in told.out
+    assert problem in told.err

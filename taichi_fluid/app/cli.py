@@ -6,6 +6,7 @@ only after the input has been checked.
 
 import shutil
 import sys
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from .measuring import bench
 from .running import Begun, common, run_scene
 from .validating import validate
 from .warming import warm
-from .words import complete_scene, stop
+from .words import complete_scene, print_wide, say, stop
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -105,7 +106,12 @@ def scenes(name: str | None) -> None:
 @click.option(
     "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON too."
 )
-def doctor(json_path: Path | None) -> None:
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Then let each one that starts test itself for two minutes: reductions, NaN, a plume beside the CPU, published flows.",
+)
+def doctor(json_path: Path | None, full: bool) -> None:
     """Try every backend in a process of its own: does it start, on what, and is its answer right?
 
     Each one runs Normoyle's 2x2x1 case, in 2D and 3D and with both pressure solvers, and is held against the printed
@@ -135,14 +141,39 @@ def doctor(json_path: Path | None) -> None:
             starts = "yes" if finding["starts"] else "no"
             table.add_row(arch, starts, answer, error, finding["device"] or finding["note"])
     Console(soft_wrap=True).print(table)
+    tests = _self_tests([finding["arch"] for finding in findings if finding["starts"]]) if full else []
     if json_path is not None:
         try:
-            write_json(json_path, {"backends": findings})
+            write_json(json_path, {"backends": findings} | ({"tests": tests} if full else {}))
         except OSError as error:
             stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     working = [finding["right"] for finding in findings if finding["starts"]]
+    working += [not test["problem"] and all(row["holds"] for row in test["rows"]) for test in tests]
     if not working or not all(working):
         raise SystemExit(1)
+
+
+def _self_tests(arches: Sequence[str]) -> list[dict[str, Any]]:
+    """Let backends test themselves, the CPU first, and print what they find."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .selftest import tested
+
+    found = []
+    with tempfile.TemporaryDirectory() as folder, Console(stderr=True).status("") as status:
+        for arch in sorted(arches, key=lambda arch: arch != "cpu"):
+            status.update(f"{arch} tests itself, which takes minutes the first time …")
+            test = tested(arch, Path(folder) / "fields.npz")
+            found.append(test)
+            table = Table("part", "", "found", "should be", "holds", title=arch)
+            for row in test["rows"]:
+                figure = "not finite" if row["found"] is None else f"{row['found']:.4g}"
+                table.add_row(row["part"], row["quantity"], figure, row["reference"], "yes" if row["holds"] else "NO")
+            print_wide(table)
+            if test["problem"]:
+                say(f"{arch} {test['problem']}")
+    return found
 
 
 main.add_command(bench)
