@@ -338,3 +338,11 @@ def test_the_area_of_a_picture_is_that_of_the_water():
     simulation.liquid.phi.from_numpy(np.pad(phi, 1, mode="edge").astype(np.float32).ravel())
     picture = tf.Renderer(simulation, 256, 256).render()
     assert abs((picture[..., 0] > 100).mean() - np.pi * 0.09) < 0.005 * np.pi * 0.09 + 0.002
+
+
+def test_flip_without_what_was_before_is_refused():
+    """And does not become APIC without a word."""
+    simulation = tf.Simulation(tf.preset("dam2d").with_values({"domain.resolution": 16, "liquid.transfer": "apic"}))
+    simulation.step()
+    with pytest.raises(RuntimeError, match="call remember"):
+        simulation.liquid.scatter(simulation.state.velocity.current, 0.95)

@@ -27,7 +27,7 @@ FEW_LAYERS = 2
 
 
 class Liquid:
-    """A liquid that moves in steps: ``carry``, ``gather``, forces of one's own, ``project``, ``scatter``.
+    """A liquid that moves in steps: ``carry``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
@@ -160,8 +160,16 @@ class Liquid:
         )
 
     def scatter(self, velocity, flip: float | None = None) -> None:
-        """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio."""
+        """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio.
+
+        FLIP goes by what has changed since ``remember``, which is to be called after ``gather``.
+
+        Raises:
+            RuntimeError: for FLIP without that.
+        """
         assert self.projection is not None
+        if flip is not None and self._before is None:
+            raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
         self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
         self.walls.fill_velocity(velocity, keep=True)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
