@@ -82,6 +82,7 @@ def test_half_a_step_is_half_of_the_one_that_a_scene_gives_and_within_its_limits
     assert with_half_the_step(scene).solver.max_dt == scene.solver.max_dt / 2
     assert with_half_the_step(scene.with_values({"solver.dt": 0.01})).solver.dt == 0.005
     assert with_half_the_step(scene.with_values({"solver.cfl": 0.01})).solver.cfl == 0.01
+    assert with_half_the_step(scene.with_values({"solver.dt": 1e-7})).solver.dt == 1e-7
 
 
 def test_a_run_goes_on_from_the_last_picture_with_half_the_step(tmp_path):

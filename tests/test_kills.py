@@ -1,6 +1,7 @@
 """Runs that are killed without notice, again and again: what is resumed ends as if nobody had, and each film plays.
 
-``KILLS`` in the environment is how many each flow suffers; ``KILLS=25 python -m pytest -m "slow or not slow" tests/test_kills.py`` makes a hundred in all.
+``KILLS`` in the environment is how many each flow suffers; a hundred in all with
+``KILLS=25 python -m pytest -m "slow or not slow" tests/test_kills.py``.
 """
 
 import os
@@ -22,7 +23,7 @@ FRAMES, PER_SECOND = 96 * KILLS, 24
 FLOWS = {"plume2d": 16, "obstacles": 12, "fire": 10, "dam": 12}
 """In 2D, with solids that move, with a flame, with water; and cells along the longest edge."""
 LONGEST = 2.0
-"""Seconds after a checkpoint was seen at which a process is killed, at the most: at any part of a picture, a step or a file."""
+"""Seconds after a checkpoint was seen at which a process is killed, at the most: in any part of a picture or a file."""
 
 
 def started(folder, arguments, film) -> subprocess.Popen:

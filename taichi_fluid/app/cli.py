@@ -109,7 +109,7 @@ def scenes(name: str | None) -> None:
 @click.option(
     "--full",
     is_flag=True,
-    help="Then let each one that starts test itself for two minutes: reductions, NaN, a plume beside the CPU, published flows.",
+    help="Then let each one that starts test itself for some minutes: reductions, NaN, a plume beside the CPU, published flows.",
 )
 def doctor(json_path: Path | None, full: bool) -> None:
     """Try every backend in a process of its own: does it start, on what, and is its answer right?

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,35 +100,59 @@ def examine(arch: str) -> dict[str, Any]:
         return {**finding, "note": "only on macOS"}
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         return {**finding, "note": "needs a display (DISPLAY is not set)"}
+    said = ask("taichi_fluid.app.doctor", arch, seconds=SECONDS)
+    if said.status is None:
+        return {**finding, "note": f"did not answer within {SECONDS} s"}
+    answers = said.lines(ANSWER)
+    if not answers and STARTED in said.text:
+        words = f"started, then ended with status {said.status}: {said.last_words}"
+        return {**finding, "starts": True, "right": False, "note": words}
+    if not answers:
+        reason = "ended the process" if said.status < 0 else "does not start"
+        return {**finding, "note": f"{reason} (status {said.status}): {said.last_words}"}
+    return {**finding, "starts": True, **json.loads(answers[-1]), "device": device_name(arch, said.text)}
+
+
+class Said(NamedTuple):
+    """What another process has said.
+
+    Attributes:
+        text: All it has printed, errors too.
+        status: What it ended with; None if it was cut off.
+    """
+
+    text: str
+    status: int | None
+
+    def lines(self, mark: str) -> list[str]:
+        """The lines that begin with ``mark``, without it."""
+        return [line[len(mark) :] for line in self.text.splitlines() if line.startswith(mark)]
+
+    @property
+    def last_words(self) -> str:
+        """The last line that names an error, else the last one."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip() and not line.startswith("***")]
+        named = [line for line in lines if "rror" in line]
+        words = re.sub(r"^\[.*?\]\s*(\[.*?\]\s*)?", "", (named or lines or ["nothing said"])[-1])
+        return words[:120]
+
+
+def ask(module: str, *arguments: str, seconds: float) -> Said:
+    """Run a module in a process of its own, which a missing driver may end, for so many seconds at most."""
     with tempfile.TemporaryFile("w+") as log:
         try:
-            child = subprocess.run(
-                [sys.executable, "-m", "taichi_fluid.app.doctor", arch],
+            status = subprocess.run(
+                [sys.executable, "-m", module, *arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                timeout=SECONDS,
+                timeout=seconds,
                 env=probe_environment(),
-            )
+            ).returncode
         except subprocess.TimeoutExpired:
-            return {**finding, "note": f"did not answer within {SECONDS} s"}
+            status = None
         log.seek(0)
-        text = log.read()
-    answers = [line for line in text.splitlines() if line.startswith(ANSWER)]
-    if not answers and STARTED in text:
-        words = f"started, then ended with status {child.returncode}: {_last_words(text)}"
-        return {**finding, "starts": True, "right": False, "note": words}
-    if not answers:
-        reason = "ended the process" if child.returncode < 0 else "does not start"
-        return {**finding, "note": f"{reason} (status {child.returncode}): {_last_words(text)}"}
-    return {**finding, "starts": True, **json.loads(answers[-1][len(ANSWER) :]), "device": device_name(arch, text)}
-
-
-def _last_words(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("***")]
-    named = [line for line in lines if "rror" in line]
-    words = re.sub(r"^\[.*?\]\s*(\[.*?\]\s*)?", "", (named or lines or ["nothing said"])[-1])
-    return words[:120]
+        return Said(log.read(), status)
 
 
 def _answer(arch: str) -> None:

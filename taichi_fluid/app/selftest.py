@@ -1,4 +1,4 @@
-"""``doctor --full``: what a backend computes, in two minutes, held against what is known and against the CPU.
+"""``doctor --full``: what a backend computes, in some minutes, held against what is known and against the CPU.
 
 It runs in a process of its own, ``python -m taichi_fluid.app.selftest ARCH FILE.npz``, which prints its figures, a line of
 JSON for each part as it is done, and writes the fields of a short run for the next backend to be held against.
@@ -6,7 +6,6 @@ JSON for each part as it is done, and writes the fields of a short run for the n
 
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from .._ti import ti
-from ..backend import probe_environment, start_here
+from ..backend import start_here
 from ..grid import Grid
 from ..scene import preset
 from ..simulation import NotFinite, Simulation
 from ..simulation.diagnostics import Diagnostics
 from ..validation import CASES, Run
-from .doctor import _last_words
+from .doctor import ask
 
 LINE = "taichi-fluid-selftest:"
 SECONDS = 900
@@ -108,7 +107,7 @@ def _answer(arch: str, file: Path) -> None:
     for name, measure in parts(file):
         run = Run(CASES[name].quick if name in CASES else 0)
         measure(run)
-        rows = [{"part": name, **row._asdict(), "holds": bool(row.holds)} for row in run.rows]
+        rows = [{"part": name, **row.to_dict()} for row in run.rows]
         print(LINE + json.dumps(rows), flush=True)
 
 
@@ -123,25 +122,13 @@ def tested(arch: str, file: Path) -> dict[str, Any]:
         ``arch``, ``rows`` (each with ``part``, ``quantity``, ``found``, ``reference`` and ``holds``), and ``problem``: why it
         broke off, or nothing.
     """
-    command = [sys.executable, "-m", "taichi_fluid.app.selftest", arch, str(file)]
-    try:
-        child = subprocess.run(
-            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=SECONDS, env=probe_environment()
-        )
-        text, problem = child.stdout, ""
-        if child.returncode:
-            problem = f"ended with status {child.returncode}: {_last_words(child.stdout + child.stderr)}"
-    except subprocess.TimeoutExpired as late:
-        out = late.stdout or b""
-        text, problem = out if isinstance(out, str) else out.decode(), f"did not end within {SECONDS} s"
-    lines = [line[len(LINE) :] for line in text.splitlines() if line.startswith(LINE)]
-    rows = [_finite(row) for line in lines for row in json.loads(line)]
+    said, problem = ask("taichi_fluid.app.selftest", arch, str(file), seconds=SECONDS), ""
+    if said.status is None:
+        problem = f"did not end within {SECONDS} s"
+    elif said.status:
+        problem = f"ended with status {said.status}: {said.last_words}"
+    rows = [row for line in said.lines(LINE) for row in json.loads(line)]
     return {"arch": arch, "rows": rows, "problem": problem}
-
-
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """A row that fits into JSON: a bound that there is not, and a figure that is not finite, are None."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
 if __name__ == "__main__":

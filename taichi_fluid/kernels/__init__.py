@@ -30,6 +30,7 @@ from .layout import (
     float_vector,
     int_vector,
     memory_of,
+    neighbour,
     strides_of,
 )
 from .loops import BLOCK, COSTLY_SERIAL_CELLS, SERIAL_CELLS, LoopShape, Operator, loop_shape

@@ -107,6 +107,15 @@ def flat(I, s):
     return address(sum(subscript(I, a) * subscript(s, a) for a in range(s.n)), ARRAY_BITS)
 
 
+@ti.func
+def neighbour(I, around):
+    """One of the 3^dim positions around ``I``, itself among them: the first, then those beside it along the first axis."""
+    J = I
+    for axis in ti.static(range(I.n)):
+        J[axis] += around // ti.static(3**axis) % 3 - 1
+    return J
+
+
 @traced
 def fast_min(x, bound):
     """``x``, or ``bound`` where it is larger or NaN, in one instruction on a CPU, where ``ti.min`` takes four."""

@@ -10,7 +10,7 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, copy_values, flat, float_vector, int_vector, kernel_family
+from ..kernels import Array, copy_values, flat, float_vector, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample
 from .motion import away_from, distance_at
@@ -93,10 +93,7 @@ def _summed_around(cloud, I, x, s, mirrors, beside):
     total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
     total[1] = ti.f32(1e6)
     for around in range(ti.static(3**n)):
-        J, rest = I, around
-        for axis in ti.static(range(n)):
-            J[axis] += rest % 3 - 1
-            rest = rest // 3
+        J = neighbour(I, around)
         image, there = mirrors.cell(J, mirrors.solids.n)
         if there == 1:
             c = ti.cast(flat(image, s), ti.i32)

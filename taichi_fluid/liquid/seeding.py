@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, kernel_family
+from ..kernels import Array, flat, float_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
@@ -108,10 +108,7 @@ def _wants_shape(c, I, place, cloud, ground, shape):
         wanted = ground.is_free(seed) * _is_vacant(cloud, ti.cast(c, ti.i32), seed)
         if wanted == 1 and shape.along.dot(shape.along) > 0:
             for around in range(ti.static(3**I.n)):
-                J, rest = I, around
-                for axis in ti.static(range(I.n)):
-                    J[axis] += rest % 3 - 1
-                    rest = rest // 3
+                J = neighbour(I, around)
                 if (ti.min(ti.max(J, 1), n) == J).all():
                     cell = ti.cast(flat(J, strides_of(n)), ti.i32)
                     for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
@@ -211,11 +208,7 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
             beside, within = ti.cast(nearest < ti.f32(2.5), ti.i32), ti.cast(nearest < 0, ti.i32)
         total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
         for around in range(ti.static(3**s.n)):
-            J, rest, share = I, around, ti.f32(1.0)
-            for axis in ti.static(range(s.n)):
-                J[axis] += rest % 3 - 1
-                rest = rest // 3
-            J = ti.min(ti.max(J, 1), ground.solids.n)
+            J, share = ti.min(ti.max(neighbour(I, around), 1), ground.solids.n), ti.f32(1.0)
             cell = ti.cast(flat(J, s), ti.i32)
             if ti.static(ground.given):
                 if beside == 1:

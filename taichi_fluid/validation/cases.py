@@ -35,6 +35,11 @@ class Row(NamedTuple):
         """Whether it is between its bounds; a figure that is not finite is not."""
         return self.least <= self.found <= self.most
 
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON, with ``holds``: a bound that there is not, and a figure that is not finite, are None."""
+        values = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in self._asdict().items()}
+        return {**values, "holds": bool(self.holds)}
+
 
 class Curve(NamedTuple):
     """A line of a plot beside published points.
@@ -204,11 +209,7 @@ class Outcome(NamedTuple):
         return not self.problem and bool(self.run.rows) and all(row.holds for row in self.run.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: a bound that there is not, and a figure that is not finite, are None."""
-        rows = [
-            {name: _finite(value) for name, value in row._asdict().items()} | {"holds": row.holds}
-            for row in self.run.rows
-        ]
+        """Ready for JSON, its rows as theirs are."""
         return {
             "case": self.case.name,
             "title": self.case.title,
@@ -221,12 +222,8 @@ class Outcome(NamedTuple):
             "processor_s": round(self.processor, 1),
             "problem": self.problem,
             "holds": self.holds,
-            "rows": rows,
+            "rows": [row.to_dict() for row in self.run.rows],
         }
-
-
-def _finite(value: Any) -> Any:
-    return value if not isinstance(value, float) or math.isfinite(value) else None
 
 
 def peak(x: Any, values: Any) -> tuple[float, float]:

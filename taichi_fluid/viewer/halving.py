@@ -3,14 +3,16 @@
 from ..scene import Scene
 from ..simulation import Simulation
 from ..simulation.snapshot import put_into, taken_from
+from .parameters import bounds_of
 
 
 def with_half_the_step(scene: Scene) -> Scene:
     """A scene whose steps are half as long, as far as its limits allow."""
-    solver = scene.solver
-    if solver.dt is not None:
-        return scene.with_values({"solver.dt": solver.dt / 2})
-    return scene.with_values({"solver.cfl": max(solver.cfl / 2, 0.01), "solver.max_dt": max(solver.max_dt / 2, 1e-7)})
+    changes = {}
+    for name in ("cfl", "max_dt") if scene.solver.dt is None else ("dt",):
+        least, _ = bounds_of(type(scene.solver).model_fields[name])
+        changes[f"solver.{name}"] = max(getattr(scene.solver, name) / 2, least or 0.0)
+    return scene.with_values(changes)
 
 
 class Halving:

@@ -50,7 +50,7 @@ class Keeping:
 
     def finish(self) -> None:
         """Write one at the end of a run, or where it breaks off; in the midst of a step, or blown up, the last one stays."""
-        with contextlib.suppress(NotFinite):
-            self.simulation.check()
-            if self.simulation.is_whole:
+        if self.simulation.is_whole:
+            with contextlib.suppress(NotFinite):
+                self.simulation.check()
                 self.write()

@@ -224,7 +224,7 @@ def _components(key: str, count: int) -> Sequence[str]:
 def _range(scene: Scene, field: FieldInfo, value: float, unit: str, axis: int | None) -> tuple[float, float]:
     """Ends of a slider: the field's own, in the box if it says so; never beyond what is allowed, never short of now."""
     extra = _extra(field)
-    least, most = _bounds(field)
+    least, most = bounds_of(field)
     if extra.get("slider"):
         low, high = extra["slider"]
         if extra["of_box"]:
@@ -242,7 +242,7 @@ def _range(scene: Scene, field: FieldInfo, value: float, unit: str, axis: int | 
     return low, high
 
 
-def _bounds(field: FieldInfo) -> tuple[float | None, float | None]:
+def bounds_of(field: FieldInfo) -> tuple[float | None, float | None]:
     """Least and largest value that are allowed; where the end itself is not, a little inside."""
     least = most = None
     for limit in field.metadata:
@@ -268,7 +268,7 @@ def _start(scene: Scene, field: FieldInfo, annotation: Any) -> Any:
     start = extra.get("start")
     if get_origin(annotation) is not tuple:
         if start is None:
-            return 1.0 if _bounds(field)[0] else 0.0
+            return 1.0 if bounds_of(field)[0] else 0.0
         return start
     if start is None and extra.get("of_box") and extra["unit"] == "m":
         return tuple(0.5 * edge for edge in scene.domain.size)

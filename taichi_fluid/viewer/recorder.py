@@ -23,7 +23,6 @@ from .waiting import Waiting
 
 SHEET_PICTURES = 6
 
-
 UNBALANCED = 1e-3
 """Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
 
@@ -135,16 +134,15 @@ def _advanced(flow: Simulation | Comparison, duration: float, halving: Halving |
     """The steps to the next picture, all finite; with a second try where there may be one."""
     if halving is not None:
         halving.keep()
-    try:
-        taken = flow.advance(duration, timed=True)
-        flow.check()
-    except (NotFinite, TooManySteps) as error:
-        if halving is None or not halving.take_back(error):
-            raise
-        console.print(halving.sentence, highlight=False, soft_wrap=True)
-        taken = flow.advance(duration, timed=True)
-        flow.check()
-    return taken
+    while True:
+        try:
+            taken = flow.advance(duration, timed=True)
+            flow.check()
+            return taken
+        except (NotFinite, TooManySteps) as error:
+            if halving is None or not halving.take_back(error):
+                raise
+            console.print(halving.sentence, highlight=False, soft_wrap=True)
 
 
 def _imbalance(simulation: Simulation, step: Step) -> float:
