@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import taichi_fluid as tf
+from taichi_fluid.boundaries.solids import Motion
 from taichi_fluid.io import checkpoint, stored
 from taichi_fluid.io.stored import before
 
@@ -81,6 +82,109 @@ def test_what_no_scene_knows_goes_with_it(tmp_path):
     other.step()
     for name in ("salt", "smoke", "velocity"):
         np.testing.assert_array_equal(simulation.to_numpy(name), other.to_numpy(name))
+
+
+class Rain:
+    """A stage of one's own, which remembers how often it has rained, and where."""
+
+    def __init__(self):
+        self.drops, self.where = 0, np.zeros(2, np.float32)
+
+    def run(self, simulation, dt):
+        self.drops += 1
+        self.where += np.float32(0.1)
+        values = simulation.to_numpy("smoke")
+        values[int(8 * self.where[0]), int(8 * self.where[1])] += self.drops
+        simulation.set(smoke=values)
+
+    def state(self):
+        return {"where": self.where}, {"drops": self.drops}
+
+    def restore_state(self, arrays, numbers):
+        self.where, self.drops = arrays["where"].copy(), numbers["drops"]
+
+
+class Pushed:
+    """A motion of one's own: a place that its owner moves on from step to step."""
+
+    moves = True
+
+    def __init__(self):
+        self.x = 0.0
+
+    def at(self, time):
+        return Motion((0.5, 0.5), velocity=(1.0, 0.0)).at(self.x)
+
+    def state(self):
+        return {}, {"x": self.x}
+
+    def restore_state(self, arrays, numbers):
+        self.x = numbers["x"]
+
+
+def rainy(simulation):
+    rain = Rain()
+    simulation.kept.add("rain", rain)
+    simulation.stages.insert(1, tf.Stage("rain", rain.run))
+    return simulation
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["", "by way of a program that knows nothing of it"])
+def test_what_things_of_ones_own_remember_is_kept_under_their_names(twice, tmp_path):
+    def push(simulation, motion, steps=3):
+        for _ in range(steps):
+            motion.x += 0.01
+            simulation.step(0.02)
+
+    def beginning(motion):
+        simulation = tf.Simulation(FLOWS["smoke"], [tf.Solid("sphere", (0.3, 0.5), radius=0.1, motion=motion)])
+        simulation.kept.add("pushed", motion)
+        return simulation
+
+    one, two = Pushed(), Pushed()
+    simulation = rainy(beginning(one))
+    push(simulation, one)
+    path, stood = tf.save(simulation, tmp_path / "x"), simulation.to_numpy("fluid")
+    push(simulation, one)
+    assert one.x == pytest.approx(0.06)
+    solids = [tf.Solid("sphere", (0.3, 0.5), radius=0.1, motion=two)]
+    if twice:
+        path = tf.save(tf.load(path, solids=solids, kept={"pushed": two}), tmp_path / "y")
+        two.x = 0.0
+    other = rainy(tf.load(path, solids=solids, kept={"pushed": two}))
+    assert two.x == pytest.approx(0.03)
+    np.testing.assert_array_equal(other.to_numpy("fluid"), stood)
+    push(other, two)
+    for name in ("smoke", "velocity", "fluid"):
+        np.testing.assert_array_equal(simulation.to_numpy(name), other.to_numpy(name))
+
+
+@pytest.mark.parametrize("view", ["tracers", "slice", "arrows"])
+@pytest.mark.parametrize("preset", ["plume2d", "plume"])
+def test_pictures_go_on_as_they_would_have(preset, view, tmp_path):
+    """Tracers are where they were, and colours span what they did; a renderer that knows nothing draws something else."""
+    looks = {"look.view": view, "look.quantity": "speed", "look.tracers": 300, "look.position": 0.3}
+    simulation = tf.Simulation(scene_of(preset, 16, **looks))
+    renderer = tf.Renderer(simulation)
+    renderer.keep_with_flow()
+    for _ in range(6):
+        simulation.step(0.05)
+        renderer.render()
+    simulation.state.velocity.current.fill(0.01)  # so that what was spanned is not what is there
+    simulation.fill()
+    renderer.render()
+    path = tf.save(simulation, tmp_path / "flow.checkpoint")
+
+    def go_on(simulation, renderer):
+        simulation.step(0.05)
+        return renderer.render()
+
+    expected = go_on(simulation, renderer)
+    other = tf.load(path)
+    ignorant, knowing = tf.Renderer(other), tf.Renderer(other)
+    knowing.keep_with_flow()
+    np.testing.assert_array_equal(go_on(other, knowing), expected)
+    assert (ignorant.render() != expected).any()
 
 
 def small():

@@ -18,7 +18,8 @@ from ..boundaries.sides import Side
 from ..boundaries.solids import Solid
 from ..scene import Scene
 from ..simulation import Simulation
-from ..simulation.snapshot import Arrays, Numbers, put_into, taken_from
+from ..simulation.kept import Arrays, HasState, Numbers
+from ..simulation.snapshot import put_into, taken_from
 from .files import whole_file
 from .stored import FORMAT, MARK, NUMBERS, SCENE, SUM, CheckpointError, before, checksum, read
 
@@ -27,7 +28,8 @@ def save(simulation: Simulation, path: str | Path) -> Path:
     """Write the scene and the state of a simulation between two steps into a file.
 
     It is whole or not there, on the disk when this returns, and the one that was there before is kept beside it, with
-    ``.before`` behind its name. Stages, forces and solids of one's own are code and not in it: give them again to ``load``.
+    ``.before`` behind its name. Stages, forces and solids of one's own are code and not in it: give them again. What they
+    remember is, where ``simulation.kept`` knows them by a name.
 
     Args:
         simulation: What to write.
@@ -56,7 +58,10 @@ def save(simulation: Simulation, path: str | Path) -> Path:
 
 
 def load(
-    path: str | Path, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
+    path: str | Path,
+    solids: Sequence[Solid] = (),
+    sides: Mapping[tuple[int, int], Side] = MappingProxyType({}),
+    kept: Mapping[str, HasState] = MappingProxyType({}),
 ) -> Simulation:
     """The simulation of a checkpoint, which goes on as the one that was written would have.
 
@@ -67,11 +72,13 @@ def load(
         path: The file. If it is not whole, the one before it is taken, with a warning.
         solids: The caller's own, as they were given to ``Simulation``.
         sides: So are these.
+        kept: Things that ``simulation.kept`` knew, such as the motion of a solid; they get their state back before the solids
+            are placed. To one that needs the simulation first, ``simulation.kept.add`` gives it back.
 
     Raises:
         CheckpointError: if neither is a checkpoint, or if it is of another version.
     """
-    return restored(path, *read(path), solids, sides)
+    return restored(path, *read(path), solids, sides, kept)
 
 
 def restored(
@@ -81,6 +88,7 @@ def restored(
     numbers: Numbers,
     solids: Sequence[Solid] = (),
     sides: Mapping[tuple[int, int], Side] = MappingProxyType({}),
+    kept: Mapping[str, HasState] = MappingProxyType({}),
 ) -> Simulation:
     """A simulation of a scene with what was ``read`` from a file of that path in it.
 
@@ -88,6 +96,8 @@ def restored(
         CheckpointError: if they do not fit each other.
     """
     simulation = Simulation(scene, solids, sides)
+    for name, thing in kept.items():
+        simulation.kept.add(name, thing)
     try:
         put_into(simulation, arrays, numbers)
     except (ValueError, KeyError, TypeError) as error:

@@ -1,6 +1,7 @@
 """Limits of a colour map from the values that are shown: found on the device, smoothed from picture to picture."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .._ti import argument, ti
 from ..grid import Grid
@@ -180,6 +181,15 @@ class Smoothed:
         self._key, self._moment = None, 0
         self.limits = (0.0, 0.0)
 
+    def state(self) -> list:
+        """What it remembers, ready for JSON."""
+        return [self._key, self._moment, *self.limits]
+
+    def restore_state(self, state: Sequence[Any]) -> None:
+        """Be what ``state`` has found, and JSON made of it."""
+        key, self._moment, *limits = state
+        self._key, self.limits = _hashable(key), (float(limits[0]), float(limits[1]))
+
     def update(self, key, moment: int, low: float, high: float) -> tuple[float, float]:
         """The limits after values from ``low`` to ``high`` of what the ``key`` names, ``moment`` steps having been made.
 
@@ -195,3 +205,8 @@ class Smoothed:
             high if high >= before_high else before_high + part * (high - before_high),
         )
         return self.limits
+
+
+def _hashable(key):
+    """A key as it was before JSON made lists of its tuples."""
+    return tuple(map(_hashable, key)) if isinstance(key, list) else key

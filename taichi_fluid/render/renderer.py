@@ -1,6 +1,8 @@
 """From a simulation to a picture, as its scene's look and camera ask for."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,9 @@ from ..simulation import Simulation
 from .enlarge import enlarge
 from .image import Image
 from .ranges import Smoothed
-from .views import VIEWS, Parts
+from .views import VIEWS, Parts, TracerStreaks
+
+_TRACERS = "tracers"
 
 
 class Pictures(ABC):
@@ -24,6 +28,10 @@ class Pictures(ABC):
     @abstractmethod
     def prepare(self) -> None:
         """Copy what the next pictures show out of the simulation's state, as it is now."""
+
+    @abstractmethod
+    def keep_with_flow(self) -> None:
+        """Have what is remembered from picture to picture go into checkpoints of the flow, and take it from one it is of."""
 
     @abstractmethod
     def prepared_for(self, look: Look) -> bool:
@@ -89,6 +97,29 @@ class Renderer(Pictures):
         if look.view not in self._views:
             self._views[look.view] = VIEWS[look.view](self._parts)
         return self._views[look.view]
+
+    def keep_with_flow(self) -> None:
+        """Go into checkpoints of the simulation."""
+        self.simulation.kept.add("pictures", self)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What it remembers from picture to picture: what colours and arrows span, and its tracers."""
+        spans = {name: span.state() for name, span in self._parts.spans.items()}
+        tracers = self._views.get(_TRACERS)
+        arrays, words = tracers.state() if isinstance(tracers, TracerStreaks) else ({}, {})
+        return arrays, {"spans": spans, _TRACERS: words}
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
+        """Be what ``state`` has found, so that the next picture is what it would have been.
+
+        Raises:
+            ValueError: for arrays of other tracers.
+        """
+        for name, state in numbers["spans"].items():
+            self._parts.span(name).restore_state(state)
+        if numbers[_TRACERS]:
+            view = self._views.setdefault(_TRACERS, TracerStreaks(self._parts))
+            view.restore_state(arrays, numbers[_TRACERS])
 
     def _needs(self, look: Look) -> tuple:
         return (look.view, self._view(look).needs(look))

@@ -80,6 +80,9 @@ class SideBySide(Pictures):
             numbers = [f"{number_text(left.max)}/s", f"{number_text(left.part)} speed/dx"]
             self._lines.append([half.simulation.scene.domain.grid, "divergence", *numbers])
 
+    def keep_with_flow(self) -> None:
+        """Nothing: there are no checkpoints of both."""
+
     def prepared_for(self, look: Look) -> bool:
         """Whether ``draw`` could show this look."""
         return all(half.prepared_for(look) for half in self._halves)

@@ -4,6 +4,11 @@ Their births are hashes of their number and of how often they were born, so that
 show them in the same places on every arch.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 from .._ti import argument, ti
 from ..boundaries.walls import Walls
 from ..grid import Grid
@@ -31,6 +36,8 @@ BRIGHTEN, FADE = 0.15, 0.25
 """Parts of its life in which a tracer appears and vanishes."""
 BRIGHTNESS, LEAST = 2.2, 0.22
 """Light of one tracer, and what of it is white, so that the darkest colour is seen."""
+
+_ARRAYS = ("places", "motions", "lives")
 
 
 @argument
@@ -363,6 +370,23 @@ class Tracers:
         self.time = None
         self.lives.fill(0.0)
         self.places.fill(1.0)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All of them: arrays, and numbers."""
+        return {name: getattr(self, name).to_numpy() for name in _ARRAYS}, {"count": self.count, "time": self.time}
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
+        """Be what ``state`` has found.
+
+        Raises:
+            ValueError: for arrays of another number of tracers.
+        """
+        for name in _ARRAYS:
+            values, array = arrays.get(name), getattr(self, name)
+            if values is None or values.shape != tuple(array.shape):
+                raise ValueError(f"{name} of the tracers are missing, or of another number")
+            array.from_numpy(np.ascontiguousarray(values))
+        self.time = numbers["time"]
 
     def advance(self, velocity, time: float, life: float, fastest: float) -> None:
         """Let the tracers drift to ``time`` in a velocity that is taken as steady since they last did.

@@ -5,7 +5,10 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from .._ti import ti
 from ..boundaries.walls import SCALAR
@@ -74,6 +77,11 @@ class Parts:
     def span(self, name: str) -> Smoothed:
         """The values that the colours or arrows of a view span."""
         return self._spans.setdefault(name, Smoothed())
+
+    @property
+    def spans(self) -> Mapping[str, Smoothed]:
+        """All of them so far."""
+        return self._spans
 
     @functools.cached_property
     def optics(self) -> Optics:
@@ -336,17 +344,31 @@ class TracerStreaks(LitVolume):
         self.tracers: Tracers | None = None
         self._smoothed = parts.span("speed of tracers")
 
+    def _crowd(self, count: int) -> Tracers:
+        ti.sync()  # an array in use is never freed on Vulkan
+        simulation = self.parts.simulation
+        return Tracers(simulation.grid, simulation.walls, self.parts.distance, count)
+
     def needs(self, look: Look) -> tuple:
         """What of a look the preparation depends on."""
         return (*super().needs(look), look.tracers, look.tracer_life)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Where the tracers are between two pictures."""
+        return ({}, {}) if self.tracers is None else self.tracers.state()
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
+        """Have the tracers where ``state`` has found them; ValueError if they cannot be there."""
+        if numbers:
+            self.tracers = self._crowd(int(numbers["count"]))
+            self.tracers.restore_state(arrays, numbers)
 
     def prepare(self, look: Look) -> None:
         """Let the tracers drift to now, and copy the smoke."""
         parts, simulation = self.parts, self.parts.simulation
         parts.prepare_smoke(look, TRACER_SMOKE, TRACER_SMOKE_LIGHT)
         if self.tracers is None or self.tracers.count != look.tracers:
-            ti.sync()  # an array in use is never freed on Vulkan
-            self.tracers = Tracers(simulation.grid, simulation.walls, parts.distance, look.tracers)
+            self.tracers = self._crowd(look.tracers)
         velocity = simulation.state.velocity.current
         simulation.diagnostics.compute_speed(velocity, parts.values)
         fastest = simulation.diagnostics.largest_magnitude(parts.values)

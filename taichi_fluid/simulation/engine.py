@@ -23,6 +23,7 @@ from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
 from .diagnostics import Diagnostics
+from .kept import Kept
 from .liquids import begin_liquid
 from .loads import Earlier, SolidsInFlow
 from .state import State
@@ -90,6 +91,7 @@ class Engine:
             self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids)
         level = None if self.liquid is None else self.liquid.phi
         self.diagnostics = Diagnostics(self.grid, self.solids, level)
+        self.kept = Kept()
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
         self._before = self._earlier_pressure = None
@@ -116,6 +118,7 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved, self.earlier = False, None
+        self.kept.forget()
         self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)
         for old in ("projection", "advection"):  # what they hold is free before the new ones take it

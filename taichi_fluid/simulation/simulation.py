@@ -73,6 +73,8 @@ class Simulation(Engine, Flow):
             sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries.
         forces: What accelerates the fluid, in its order: a list like ``stages``, of the rows of ``FORCES`` to begin with.
+        kept: Things of one's own whose state goes into checkpoints, by name: ``kept.add("rain", rain)``, where ``rain`` has
+            ``state`` and ``restore_state`` (see ``simulation.kept``). What was read from a checkpoint is put in then.
         after_step: Called without arguments after each step, as ``Probes`` are.
         flame: What burns, and what expands; None before anything has.
         expansion: The divergence that the last step prescribed, 1/s at cell centres; None where nothing expands.

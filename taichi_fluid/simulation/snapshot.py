@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from .engine import Engine
+from .kept import Arrays, Numbers, out_of, within
 from .loads import Earlier
-
-Arrays = dict[str, np.ndarray]
-Numbers = dict[str, Any]
 
 
 def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
@@ -22,8 +20,8 @@ def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
     engine.grid.require_runtime()
     state = engine.state
     arrays = {"velocity": state.velocity.current.to_numpy(), "pressure": state.pressure.to_numpy()}
-    arrays |= {f"carried/{name}": each.current.to_numpy() for name, each in state.carried.items()}
-    arrays |= {f"outflow/{i}": each for i, each in engine.walls.outflows.items()}
+    arrays |= within("carried", {name: each.current.to_numpy() for name, each in state.carried.items()})
+    arrays |= within("outflow", {str(i): each for i, each in engine.walls.outflows.items()})
     numbers: Numbers = {
         "time": engine.time,
         "steps": engine.steps,
@@ -38,9 +36,10 @@ def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
         numbers["earlier"] = [engine.earlier.steps, engine.earlier.dt, engine.earlier.halved, engine.earlier.lasting]
     if engine.liquid is not None:
         own, of_liquid = engine.liquid.state()
-        arrays |= {f"liquid/{name}": values for name, values in own.items()}
+        arrays |= within("liquid", own)
         numbers["liquid"] = of_liquid
-    return arrays, numbers
+    own, numbers["kept"] = engine.kept.state()
+    return arrays | within("kept", own), numbers
 
 
 def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
@@ -76,12 +75,9 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
         flame.finish()
         engine.expansion = flame.expansion
     if engine.liquid is not None:
-        prefix = "liquid/"
-        own = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
-        engine.liquid.restore_state(own, numbers["liquid"])
+        engine.liquid.restore_state(out_of("liquid", arrays), numbers["liquid"])
         engine.expansion = engine.liquid.expansion
+    engine.kept.restore_state(out_of("kept", arrays), numbers["kept"])
     engine.walls.at(engine.time)
-    engine.walls.forget_outflow(
-        {int(name.partition("/")[2]): each for name, each in arrays.items() if name.startswith("outflow/")}
-    )
+    engine.walls.forget_outflow({int(place): each for place, each in out_of("outflow", arrays).items()})
     engine.place_solids(engine.time)

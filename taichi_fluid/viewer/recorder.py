@@ -108,6 +108,7 @@ def record(
     )
     try:
         renderer = pictures_of(flow)
+        renderer.keep_with_flow()
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
             task = progress.add_task(flow.scene.name, total=output.frames - first, numbers="")
             with waiting.told_on(console, lambda text: progress.update(task, numbers=text, refresh=True)):

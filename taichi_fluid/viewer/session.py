@@ -84,6 +84,7 @@ class Session:
 
     def _start(self, flow: Simulation | Comparison, renderer: Pictures) -> None:
         self.flow, self.renderer, self.shown = flow, renderer, renderer.image
+        renderer.keep_with_flow()
         self._parts: Generator[None, None, Step] | None = None
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
