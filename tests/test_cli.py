@@ -931,7 +931,7 @@ def test_what_a_scene_probes_is_written_and_plotted(tmp_path):
     ("options", "words"),
     [
         (["demo", "plume2d", "--probes", "x.csv"], "has no probes"),
-        (["demo", "plume2d", "--plot", "x.png"], "has no probes"),
+        (["demo", "plume2d", "--plot", "x.png"], "nothing to draw: give --log"),
         (["run", "scene.toml", "--probes", "x.txt"], "suffix"),
         (["run", "scene.toml", "--plot", "x.txt"], "suffix"),
         (["run", "scene.toml", "--plot", "probed.png"], "also an output"),

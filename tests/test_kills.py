@@ -22,6 +22,7 @@ KILLS = int(os.environ.get("KILLS", "1"))
 FRAMES, PER_SECOND = 96 * KILLS, 24
 FLOWS = {"plume2d": 16, "obstacles": 12, "fire": 10, "dam": 12}
 """In 2D, with solids that move, with a flame, with water; and cells along the longest edge."""
+SMALL = ("--set", "output.width=32", "--set", "output.height=32")
 LOOKS = {"plume2d": ("--set", "look.view=tracers"), "obstacles": ("--set", "look.view=tracers")}
 """So that pictures remember something too, and go on from that."""
 LONGEST = 2.0
@@ -69,7 +70,7 @@ def killed_after(process, path, seconds: float) -> bool:
 @pytest.mark.parametrize("flow", FLOWS)
 def test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does(flow, tmp_path):
     draw, checkpoint = random.Random(flow), f"{flow}.checkpoint"
-    small = ("--resolution", str(FLOWS[flow]), "--set", "output.width=32", "--set", "output.height=32", *LOOKS.get(flow, ()))
+    small = ("--resolution", str(FLOWS[flow]), *SMALL, *LOOKS.get(flow, ()))
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()

@@ -297,7 +297,7 @@ def test_two_probes_have_two_names_and_a_scene_keeps_its_own():
 def test_a_plot_has_a_panel_for_each_probe(tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     assert matplotlib
-    from taichi_fluid.io.plots import plot_probes
+    from taichi_fluid.io.plots import plot_run
 
     simulation = Simulation(box(2, dt=0.02))
     line = {"kind": "line", "at": [0.1, 0.1], "to": [0.6, 0.4], "points": 4}
@@ -306,8 +306,35 @@ def test_a_plot_has_a_panel_for_each_probe(tmp_path):
     with Probes(simulation, rows) as probes:
         for _ in range(3):
             simulation.step()
-    plot_probes(probes, tmp_path / "plot.svg")
+    plot_run(tmp_path / "plot.svg", probes)
     text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
     for name in ("p: smoke point", "cut: velocity line", "dyes: dye line", "one: smoke line"):
         assert name in text
     assert text.count("m along the line") == 3
+
+
+def test_a_plot_has_a_panel_for_each_kind_of_number_of_a_log(tmp_path):
+    """Those whose names differ behind a dot share one; what spans orders of magnitude has their logarithm."""
+    pytest.importorskip("matplotlib")
+    from taichi_fluid.io.plots import plot_run
+
+    log = [
+        {
+            "time": 0.1 * i,
+            "steps": i,
+            "residual": 10.0**-i,
+            "cfl": 1.0,
+            "amount.smoke": float(i),
+            "amount.heat": 2.0,
+            "ms": 0.0,
+        }
+        for i in range(5)
+    ]
+    log[2] |= {"cfl": float("nan")}
+    plot_run(tmp_path / "plot.svg", log=log)
+    text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert [
+        text.count(f"<!-- {word} -->") for word in ("residual", "CFL number", "amount", "ms a step", "smoke", "heat")
+    ] == [1] * 6
+    assert "steps" not in text
+    assert "10^{-4}" in text

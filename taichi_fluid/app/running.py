@@ -92,7 +92,11 @@ class Numbers(NamedTuple):
         wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
         taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
         for option, what, path in wanted:
-            if option != "--json" and not scene.probes:
+            if option == "--plot" and not scene.probes and not self.log:
+                raise OutputError(
+                    "--plot is given and there is nothing to draw: give --log, or the scene [[probes]], or leave that out."
+                )
+            if option == "--probes" and not scene.probes:
                 raise OutputError(
                     f"{option} is given and the scene has no probes: give it [[probes]], or leave that out."
                 )
@@ -179,7 +183,7 @@ def common(command: Callable) -> Callable:
         ),
         click.option(
             "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE",
-            help="Record, and draw what the scene's [[probes]] have measured (needs matplotlib).",
+            help="Record, and draw what the scene's [[probes]] have measured, and the --log (needs matplotlib).",
         ),
         click.option(
             "--checkpoint", "checkpoint", type=click.Path(path_type=Path), metavar="FILE",
@@ -326,7 +330,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     from rich.console import Console
 
     from ..backend import COMPILING
-    from ..io.plots import plot_probes
+    from ..io.plots import plot_run
     from ..io.surfaces import Surfaces
     from ..simulation import NotFinite
     from ..simulation.comparison import flow_of, own_of, simulations_of
@@ -345,7 +349,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             simulation.prepare()
         return flow
 
-    output, recorder, waiting, file, log, probes = scene.output, None, Waiting(), None, None, None
+    output, recorder, waiting, log, probes = scene.output, None, Waiting(), None, None
+    files: dict[str, SeriesFile] = {}
     first = 0 if begun is None else begun.pictures(scene)
     pictures = f"{output.frames - first} frames of {output.width} x {output.height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
@@ -363,19 +368,20 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             outputs.make_room()
         recorder = Recorder(outputs, output.frames - first, output.width, output.height, output.fps)
         if wanted.probes:
-            file = SeriesFile(wanted.probes)
+            files["probes"] = SeriesFile(wanted.probes)
             recorder.written.append(wanted.probes)
-        if wanted.probes or wanted.plot:
+        if wanted.probes or (wanted.plot and scene.probes):
             with waiting.told_on(Console(stderr=True)):
-                probes = Probes(own_of(flow), write=file)
+                probes = Probes(own_of(flow), write=files.get("probes"))
         path = wanted.checkpoints_of(scene)
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
         surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
         each = [] if surfaces is None else [lambda steps: surfaces.write()]
         if wanted.log:
-            log = SeriesFile(wanted.log)
+            files["log"] = SeriesFile(wanted.log)
             recorder.written.append(wanted.log)
-            each.append(Log(own_of(flow), log).look)
+            log = Log(own_of(flow), files["log"])
+            each.append(log.look)
         halving = Halving(own_of(flow)) if wanted.on_blow_up == "halve" else None
         numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each, halving=halving)
         if surfaces is not None:
@@ -397,13 +403,12 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     except OSError as error:
         stop(f"the recording cannot be written: {error}.", status=1)
     finally:
-        for series in (file, log):
-            if series is not None:
-                series.close()
+        for file in files.values():
+            file.close()
     _say_unsolved(scene, numbers)
     for path, what, write in (
         (wanted.json, "the JSON file", lambda path: write_json(path, {"arch": arch, **numbers})),
-        (wanted.plot, "the plot", lambda path: plot_probes(probes, path)),
+        (wanted.plot, "the plot", lambda path: plot_run(path, probes, log.rows if log else ())),
     ):
         if path is not None:
             try:

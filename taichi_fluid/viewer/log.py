@@ -20,10 +20,14 @@ class Log:
     Args:
         simulation: What runs.
         write: Takes a row, as ``io.series.SeriesFile`` does.
+
+    Attributes:
+        rows: All that were written.
     """
 
     def __init__(self, simulation: Simulation, write: Callable[[Mapping[str, float]], None]):
         self.simulation, self.write = simulation, write
+        self.rows: list[dict[str, float]] = []
 
     def look(self, steps: Sequence[Step]) -> None:
         """Write a row after these steps."""
@@ -46,4 +50,5 @@ class Log:
         }
         if simulation.liquid is not None:
             row["particles"] = simulation.liquid.particles.count
-        self.write({name: int(value) if isinstance(value, int) else float(value) for name, value in row.items()})
+        self.rows.append({name: int(value) if isinstance(value, int) else float(value) for name, value in row.items()})
+        self.write(self.rows[-1])
