@@ -8,10 +8,11 @@ import functools
 import os
 import platform
 import re
+import struct
 import subprocess
 import sys
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._ti import impl, ti
 from .limits import ARCHS
@@ -26,8 +27,10 @@ VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
 SOFTWARE = re.compile("llvmpipe|lavapipe|SwiftShader", re.IGNORECASE)
 VULKAN_LOADERS = {"linux": "libvulkan.so.1", "win32": "vulkan-1.dll"}
 """The library that knows the Vulkan devices; macOS has none, and no device that is software."""
-CPU_DEVICE = 4
-"""``VK_PHYSICAL_DEVICE_TYPE_CPU``."""
+CPU_DEVICE, OWN_HEAP = 4, 1
+"""``VK_PHYSICAL_DEVICE_TYPE_CPU`` and ``VK_MEMORY_HEAP_DEVICE_LOCAL_BIT``."""
+NVIDIA, INTEL = 0x10DE, 0x8086
+"""Makers of GPUs, as PCI numbers them."""
 _started: Any = None
 """The Taichi that ``start_here`` has started last: who has named an arch to it knows what runs."""
 
@@ -162,7 +165,23 @@ def _warn_of_vulkan() -> None:
         )
 
 
-def software_device(devices: list[tuple[str, int]]) -> str:
+class VulkanDevice(NamedTuple):
+    """A Vulkan device.
+
+    Attributes:
+        name: What its driver calls it.
+        kind: Its ``VkPhysicalDeviceType``.
+        driver: Version of the driver.
+        memory: Of the largest heap of its own, in bytes.
+    """
+
+    name: str
+    kind: int
+    driver: str = ""
+    memory: int = 0
+
+
+def software_device(devices: list[VulkanDevice]) -> str:
     """Name of the one of all Vulkan devices that Taichi takes, if that computes on the processor; else empty.
 
     Taichi takes any other one before it, unless ``TI_VISIBLE_DEVICE`` is the number of one.
@@ -170,12 +189,12 @@ def software_device(devices: list[tuple[str, int]]) -> str:
     visible = os.environ.get("TI_VISIBLE_DEVICE", "")
     if visible.isdecimal() and int(visible) < len(devices):
         devices = [devices[int(visible)]]
-    software = bool(devices) and all(kind == CPU_DEVICE for _, kind in devices)
-    return devices[0][0] if software else ""
+    software = bool(devices) and all(device.kind == CPU_DEVICE for device in devices)
+    return devices[0].name if software else ""
 
 
-def vulkan_devices() -> list[tuple[str, int]]:
-    """Name and ``VkPhysicalDeviceType`` of every Vulkan device; none where the loader cannot be asked."""
+def vulkan_devices() -> list[VulkanDevice]:
+    """Every Vulkan device; none where the loader cannot be asked."""
     try:
         vulkan = ctypes.CDLL(VULKAN_LOADERS[sys.platform])
     except (KeyError, OSError):
@@ -191,14 +210,38 @@ def vulkan_devices() -> list[tuple[str, int]]:
         handles = (ctypes.c_void_p * count.value)()
         vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), handles)
         for handle in handles[: count.value]:
-            # VkPhysicalDeviceProperties, 824 bytes: four numbers, the type, the name in 256 bytes, and more.
-            properties = ctypes.create_string_buffer(4096)
+            # VkPhysicalDeviceProperties, 824 bytes: version of Vulkan and of the driver, vendor, device, type, the name in 256
+            # bytes, and more.
+            properties, memory = (ctypes.create_string_buffer(4096) for _ in range(2))
             vulkan.vkGetPhysicalDeviceProperties(ctypes.c_void_p(handle), properties)
+            vulkan.vkGetPhysicalDeviceMemoryProperties(ctypes.c_void_p(handle), memory)
+            _, driver, vendor, _, kind = struct.unpack_from("=5I", properties)
             name = ctypes.string_at(ctypes.addressof(properties) + 20).decode(errors="replace")
-            devices.append((name, int.from_bytes(properties.raw[16:20], sys.byteorder)))
+            devices.append(VulkanDevice(name, kind, _version(driver, vendor), _largest_heap(memory)))
     finally:
         vulkan.vkDestroyInstance(instance, None)
     return devices
+
+
+def _version(number: int, vendor: int) -> str:
+    """Version of a driver; makers pack theirs in their own ways."""
+    if vendor == NVIDIA:
+        parts = [number >> 22, number >> 14 & 0xFF, number >> 6 & 0xFF]
+    elif vendor == INTEL and sys.platform == "win32":
+        parts = [number >> 14, number & 0x3FFF]
+    else:
+        parts = [number >> 22, number >> 12 & 0x3FF, number & 0xFFF]
+    return ".".join(map(str, parts))
+
+
+def _largest_heap(properties: ctypes.Array) -> int:
+    """Bytes of the largest heap of a device's own, of its ``VkPhysicalDeviceMemoryProperties``.
+
+    They are a count, 32 types of 8 bytes, a count of heaps, and 16 heaps: a size in 8 bytes, flags in 4, and 4 between.
+    """
+    (count,) = struct.unpack_from("=I", properties, 260)
+    heaps = [struct.unpack_from("=QI", properties, 264 + 16 * i) for i in range(count)]
+    return max((size for size, flags in heaps if flags & OWN_HEAP), default=0)
 
 
 def _worth_trying(arch: str) -> bool:

@@ -124,7 +124,7 @@ def test_a_software_device_is_remarked_once_and_only_where_it_was_not_chosen(vul
         assert backend.SOFTWARE.search(warned[0])
     else:
         assert not warned
-    assert "took" in done.stdout and "[(" in done.stdout, "a driver that starts has a device"
+    assert "took" in done.stdout and "[VulkanDevice(" in done.stdout, "a driver that starts has a device"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,15 @@ def test_a_software_device_is_one_that_no_other_stands_beside(monkeypatch, devic
     monkeypatch.delenv("TI_VISIBLE_DEVICE", raising=False)
     if visible is not None:
         monkeypatch.setenv("TI_VISIBLE_DEVICE", visible)
-    assert backend.software_device(devices) == name
+    assert backend.software_device([backend.VulkanDevice(*device) for device in devices]) == name
+
+
+def test_a_vulkan_device_has_a_driver_and_memory(vulkan):
+    devices = backend.vulkan_devices()
+    assert devices
+    for device in devices:
+        assert device.driver.count(".") >= 1
+        assert device.memory > 2**26
 
 
 def test_without_a_vulkan_loader_there_is_no_device(monkeypatch):

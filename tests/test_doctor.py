@@ -1,7 +1,9 @@
 """The doctor: does it see what is right, what is wrong, and what does not start."""
 
+import ctypes
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -9,8 +11,13 @@ import numpy as np
 import pytest
 from reference import table
 
-from taichi_fluid.app import cli, doctor, selftest
+from taichi_fluid import backend
+from taichi_fluid._ti import ti
+from taichi_fluid.app import cli, devices, doctor, selftest
+from taichi_fluid.limits import MAX_ARRAY_BYTES
 from taichi_fluid.physics.advection import Trace
+from taichi_fluid.scene import preset
+from taichi_fluid.scene.memory import bytes_needed, bytes_of_largest_array
 from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.diagnostics import Diagnostics
 from taichi_fluid.validation import Run
@@ -204,8 +211,17 @@ def test_a_backend_that_computes_nan_is_wrong_and_fits_into_json(monkeypatch):
 
 
 RIGHT = {"arch": "cpu", "starts": True, "right": True, "error": 1e-7, "device": "a processor", "note": ""}
+RIGHT |= {"driver": "570.1", "memory": 2**31, "largest": {"plume": 99}, "remedy": ""}
 WRONG = {**RIGHT, "right": False, "error": 0.5}
-ABSENT = {**RIGHT, "starts": False, "right": None, "error": None, "device": "", "note": "no driver"}
+ABSENT = {
+    **RIGHT,
+    "starts": False,
+    "right": None,
+    "error": None,
+    "device": "",
+    "note": "no driver",
+    "remedy": "Install one.",
+}
 
 
 def run_doctor(monkeypatch, tmp_path, findings) -> int:
@@ -231,8 +247,92 @@ def test_the_status_says_whether_what_starts_is_right(monkeypatch, tmp_path, cap
     assert [finding["arch"] for finding in written] == ["cuda", "vulkan", "metal", "opengl", "cpu"]
     for finding in written:
         assert finding["arch"] in printed
+    assert f"taichi {'.'.join(map(str, ti.__version__))}" in printed, "a report to paste says of what"
+    assert ("570.1, 2 GiB, holds plume at 99 cells" in printed) == (RIGHT in findings or WRONG in findings)
+    assert ("no driver" in printed) == ("Install one." in printed) == (ABSENT in findings)
     assert ("WRONG" in printed) == (WRONG in findings)
     assert os.listdir(tmp_path) == ["findings.json"]
+
+
+# What it runs on, what fits, what helps
+
+
+def test_the_cpu_says_what_it_holds(cpu):
+    assert cpu["memory"] is None or cpu["memory"] > 2**28
+    for name in ("plume", "plume2d"):
+        assert 64 < cpu["largest"][name] <= 8192
+    assert cpu["remedy"] == ""
+
+
+@pytest.mark.parametrize("name", devices.LARGEST)
+@pytest.mark.parametrize("memory", [2**26, 2**30, 2**34, None])
+def test_the_largest_grid_fits_and_the_next_one_does_not(name, memory):
+    scene = preset(name)
+    found = devices.largest(scene, memory)
+
+    def fits(cells):
+        larger = scene.with_values({"domain.resolution": cells})
+        small_enough = memory is None or bytes_needed(larger) <= memory
+        return small_enough and bytes_of_largest_array(larger) <= MAX_ARRAY_BYTES
+
+    assert fits(found)
+    assert found == 8192 or not fits(found + 1)
+
+
+def test_what_never_fits_has_no_largest_grid():
+    assert devices.largest(preset("plume"), 1000) == 0
+
+
+def test_a_gpu_is_asked_for_its_driver_and_memory(monkeypatch):
+    def said(command, **options):
+        names = {"name": "NVIDIA H200", "driver_version,memory.total": "570.86.15, 143771"}
+        field = command[1].removeprefix("--query-gpu=")
+        return subprocess.CompletedProcess(command, 0, names[field] + "\n", "")
+
+    monkeypatch.setattr(subprocess, "run", said)
+    assert devices.device_of("cuda") == ("NVIDIA H200", "570.86.15", 143771 * 2**20)
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: subprocess.CompletedProcess(command, 9, "", "no"))
+    assert devices.device_of("cuda") == ("", "", None)
+
+
+@pytest.mark.parametrize(
+    ("number", "vendor", "system", "version"),
+    [
+        (535 << 22 | 129 << 14 | 3 << 6, backend.NVIDIA, "linux", "535.129.3"),
+        (101 << 14 | 2115, backend.INTEL, "win32", "101.2115"),
+        (22 << 22 | 3 << 12 | 6, backend.INTEL, "linux", "22.3.6"),
+        (24 << 22 | 0 << 12 | 1, 0x1002, "linux", "24.0.1"),
+    ],
+)
+def test_versions_of_drivers_are_unpacked_as_their_makers_pack_them(monkeypatch, number, vendor, system, version):
+    monkeypatch.setattr(sys, "platform", system)
+    assert backend._version(number, vendor) == version
+
+
+def test_the_memory_of_a_device_is_its_largest_own_heap():
+    """Three heaps: of the machine's memory, its own, and the window through which the processor sees that."""
+    raw = struct.pack("=260xI", 3) + b"".join(struct.pack("=QII", *heap, 0) for heap in ((64, 0), (24, 1), (2, 1)))
+    assert backend._largest_heap(ctypes.create_string_buffer(raw)) == 24
+    assert backend._largest_heap(ctypes.create_string_buffer(264)) == 0
+
+
+@pytest.mark.parametrize("system", ["linux", "win32", "darwin"])
+@pytest.mark.parametrize("arch", ["cuda", "vulkan", "metal", "opengl"])
+def test_each_backend_that_does_not_start_has_a_remedy_on_each_system(monkeypatch, arch, system):
+    monkeypatch.setattr(sys, "platform", system)
+    assert bool(devices.remedy(arch)) == (arch != "metal" or system == "darwin"), "there is none: it is only on macOS"
+
+
+def test_what_drivers_say_becomes_a_sentence(monkeypatch):
+    assert devices.reason("RuntimeError: Arch=[<Arch.cuda: 3>] is not supported").startswith("Taichi has found no")
+    assert "libX11.so.6 is missing" in devices.reason(
+        "ImportError: libX11.so.6: cannot open shared object file: No such"
+    )
+    assert "old" in devices.reason("[E] CUDA_ERROR_INSUFFICIENT_DRIVER: CUDA driver version is insufficient")
+    assert "memory" in devices.reason("CUDA_ERROR_OUT_OF_MEMORY: out of memory")
+    assert devices.reason("something else") == ""
+    assert "your GPU" in devices.remedy("vulkan", "llvmpipe (LLVM 15)")
+    assert devices.remedy("vulkan", "NVIDIA H200") == ""
 
 
 # Its longer test

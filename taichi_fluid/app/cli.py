@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..io.files import OutputError, require_writable, write_json
 from ..io.stored import CheckpointError
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
+from ..scene.memory import gib
 from .measuring import bench
 from .running import Begun, common, run_scene
 from .validating import validate
@@ -123,14 +124,14 @@ def doctor(json_path: Path | None, full: bool) -> None:
         except OutputError as error:
             stop(str(error))
     try:
+        from ..bench.runs import environment
         from .doctor import examine
     except TaichiUnavailable as error:
         stop(str(error))
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("arch", "starts", "answer", "largest error", "device or reason")
-    findings = []
+    table, findings, here = Table("arch", "starts", "answer", "largest error", "device or reason"), [], environment()
     with Console(stderr=True).status("") as status:
         for arch in ARCHS:
             status.update(f"trying {arch} …")
@@ -141,16 +142,34 @@ def doctor(json_path: Path | None, full: bool) -> None:
             starts = "yes" if finding["starts"] else "no"
             table.add_row(arch, starts, answer, error, finding["device"] or finding["note"])
     Console(soft_wrap=True).print(table)
+    for finding in findings:
+        if sentence := _more_of(finding):
+            click.echo(f"{finding['arch']}: {sentence}")
+    click.echo(
+        "\n"
+        + ", ".join([*(f"{name} {number}" for name, number in here["versions"].items()), here["machine"]["system"]])
+    )
     tests = _self_tests([finding["arch"] for finding in findings if finding["starts"]]) if full else []
     if json_path is not None:
         try:
-            write_json(json_path, {"backends": findings} | ({"tests": tests} if full else {}))
+            write_json(json_path, {**here, "backends": findings} | ({"tests": tests} if full else {}))
         except OSError as error:
             stop(f"the JSON file {str(json_path)!r} cannot be written: {error}.", status=1)
     working = [finding["right"] for finding in findings if finding["starts"]]
     working += [not test["problem"] and all(row["holds"] for row in test["rows"]) for test in tests]
     if not working or not all(working):
         raise SystemExit(1)
+
+
+def _more_of(finding: Mapping[str, Any]) -> str:
+    """What a report says of a backend beside its row: what it runs on and what fits into that, or what helps."""
+    parts = []
+    if finding["starts"]:
+        parts += [f"driver {finding['driver']}"] if finding["driver"] else []
+        parts += [gib(finding["memory"])] if finding["memory"] else ["memory not known"]
+        sizes = [f"{name} at {cells}" for name, cells in finding["largest"].items()]
+        parts += [f"holds {' and '.join(sizes)} cells along the longest edge"] if sizes else []
+    return ". ".join(filter(None, (", ".join(parts), finding["remedy"])))
 
 
 def _self_tests(arches: Sequence[str]) -> list[dict[str, Any]]:

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._ti import ti
-from ..backend import device_name, probe_environment, start_here
+from ..backend import probe_environment, start_here
 from ..boundaries.sides import Boundary
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..physics.advection import Advection, Scheme, Trace
 from ..pressure.projection import Projection
+from .devices import device_of, largest_of, reason, remedy
 
 STARTED = "taichi-fluid-doctor started"
 ANSWER = "taichi-fluid-doctor:"
@@ -92,10 +93,12 @@ def examine(arch: str) -> dict[str, Any]:
     """Start ``arch`` in another process and let it compute; what came of it, ready for JSON.
 
     Returns:
-        ``arch``, ``starts``, ``right`` (None if it did not start, False too if it broke off), ``error`` (largest relative difference), ``device``
-        and ``note`` (why it does not start).
+        ``arch``, ``starts``, ``right`` (None if it did not start, False too if it broke off), ``error`` (largest relative
+        difference), ``device``, its ``driver``, its ``memory`` in bytes (None where nothing says it) and the ``largest`` grids
+        that fit into it, ``note`` (why it does not start) and ``remedy`` (what helps).
     """
-    finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "note": ""}
+    finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "driver": "", "memory": None}
+    finding |= {"largest": {}, "note": "", "remedy": remedy(arch)}
     if arch == "metal" and sys.platform != "darwin":
         return {**finding, "note": "only on macOS"}
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
@@ -108,9 +111,16 @@ def examine(arch: str) -> dict[str, Any]:
         words = f"started, then ended with status {said.status}: {said.last_words}"
         return {**finding, "starts": True, "right": False, "note": words}
     if not answers:
-        reason = "ended the process" if said.status < 0 else "does not start"
-        return {**finding, "note": f"{reason} (status {said.status}): {said.last_words}"}
-    return {**finding, "starts": True, **json.loads(answers[-1]), "device": device_name(arch, said.text)}
+        how = "ended the process" if said.status < 0 else "does not start"
+        return {**finding, "note": f"{how} (status {said.status}): {reason(said.text) or said.last_words}"}
+    device = device_of(arch, said.text)
+    found = {
+        "device": device.name,
+        "driver": device.driver,
+        "memory": device.memory,
+        "largest": largest_of(device.memory),
+    }
+    return {**finding, "starts": True, **json.loads(answers[-1]), **found, "remedy": remedy(arch, device.name)}
 
 
 class Said(NamedTuple):

@@ -286,13 +286,15 @@ def run_scene(
 def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
     """What ``make`` makes of the scene, or one sentence where the device has no room for it."""
     from ..boundaries.mesh import MeshError
+    from .devices import reason
 
     try:
         return make(scene)
     except (MeshError, PictureError, BeginningError) as error:
         stop(f"{error}.")
     except (MemoryError, RuntimeError) as error:
-        stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {last_line(error)}.", status=1)
+        why = reason(str(error)) or last_line(error)
+        stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {why}.", status=1)
 
 
 def _cells(scene: Scene) -> str:

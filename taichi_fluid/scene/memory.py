@@ -51,6 +51,11 @@ def bytes_needed(scene: Scene) -> int:
     return grids * (int(4 * (words * padded + picture)) + 2**20)
 
 
+def bytes_of_largest_array(scene: Scene) -> int:
+    """Of one component for each axis, as a velocity has; in bytes."""
+    return 12 * math.prod(n + 2 for n in scene.domain.shape)
+
+
 def bytes_of_particle(dim: int) -> int:
     """Of a liquid: twice what a particle carries, its cell and its place in the order."""
     return 4 * (2 * (2 * dim + dim * dim) + 2)
@@ -93,11 +98,11 @@ def require_memory(scene: Scene) -> None:
     """Raise SceneError for a grid that this machine's own memory, or any array of a backend, cannot hold."""
     needed, free = bytes_needed(scene), _free_memory()
     shape = " x ".join(map(str, scene.domain.shape))
-    cells = math.prod(n + 2 for n in scene.domain.shape)
-    if 4 * cells * 3 > MAX_ARRAY_BYTES:
+    largest = bytes_of_largest_array(scene)
+    if largest > MAX_ARRAY_BYTES:
         raise SceneError(
             f"domain.resolution is {scene.domain.resolution}: {shape} cells need {gib(needed)} and arrays of "
-            f"{gib(12 * cells)}; a backend holds arrays of less than 2 GiB, so choose a smaller resolution."
+            f"{gib(largest)}; a backend holds arrays of less than 2 GiB, so choose a smaller resolution."
         )
     if free is not None and needed > free:
         raise SceneError(
