@@ -1,6 +1,7 @@
 """The benchmark: what it counts, the file it writes, and what is left when it is broken off. No time is asserted."""
 
 import ast
+import csv
 import io
 import json
 import math
@@ -296,7 +297,7 @@ def test_the_arrays_that_are_there_are_counted():
 def measured(tmp_path_factory):
     """The command on a tiny grid: the process, its folder, and the JSON. A backend that is not there takes part."""
     folder = tmp_path_factory.mktemp("bench")
-    done = run(["bench", *SMALL, "--arch", "metal", "--json", "a.json", "--plot", "a.png"], folder)
+    done = run(["bench", *SMALL, "--arch", "metal", "--json", "a.json", "--plot", "a.png", "--csv", "a.csv"], folder)
     return done, folder, json.loads((folder / "a.json").read_text(encoding="utf-8"))
 
 
@@ -344,9 +345,25 @@ def test_the_table_and_the_plot(measured):
     done, folder, _ = measured
     for word in (*STAGES, "whole step", "first frame, cold and warm", "launches per step"):
         assert word in done.stdout
-    assert done.stdout.splitlines()[-2:] == ["a.json", "a.png"]
+    assert done.stdout.splitlines()[-3:] == ["a.json", "a.csv", "a.png"]
     assert (folder / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(os.listdir(folder)) == ["a.json", "a.png"]
+    assert sorted(os.listdir(folder)) == ["a.csv", "a.json", "a.png"]
+
+
+def test_the_table_for_a_spreadsheet_has_a_line_for_each_row_and_all_its_numbers(measured):
+    _, folder, found = measured
+    with (folder / "a.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["arch"] for line in lines] == ["cpu", "metal"]
+    row, (line, other) = found["rows"][0], lines
+    assert float(line["stages.advect.median_ms"]) == row["stages"]["advect"]["median_ms"]
+    assert float(line["quartiles_ms.upper"]) == row["quartiles_ms"][1]
+    assert float(line["divergence.left"]) == row["divergence"]["left"]
+    assert float(line["compile_s.cold"]) == row["compile_s"]["cold"]
+    assert line["resolution"] == "8 x 8"
+    assert line["pressure_solver"] == row["pressure_solver"]
+    assert line["machine.processor"] == other["machine.processor"] == found["machine"]["processor"]
+    assert "does not start" in other["problem"] and line["problem"] == other["ms_per_step"] == ""
 
 
 def test_compare_prints_ratios(measured, tmp_path):
@@ -601,6 +618,8 @@ def test_a_grid_that_does_not_fit_costs_its_row_only(tmp_path):
         (["--json", "."], "a folder"),
         (["--plot", "a.xyz"], "suffix"),
         (["--plot", "a.png", "--json", "a.png"], "same name"),
+        (["--csv", "a.json", "--json", "a.json"], "same name"),
+        (["--startup", "--csv", "a.csv"], "leave --steps"),
         (["--compare", "a.json", "b.json"], "cannot be read"),
         (["--startup", "--steps", "3"], "leave --steps"),
         (["--startup", "--plot", "a.png"], "leave --steps"),
@@ -656,6 +675,7 @@ def test_the_help_names_every_option():
         "--dim",
         "--steps",
         "--json",
+        "--csv",
         "--plot",
         "--compare",
         "--set",

@@ -24,6 +24,7 @@ class Wanted(NamedTuple):
     steps: int
     settings: tuple[str, ...]
     json_path: Path | None
+    csv_path: Path | None
     append: bool
     plot_path: Path | None
     compared: tuple[Path, Path] | None
@@ -115,6 +116,9 @@ def _compare(paths: tuple[Path, Path]) -> None:
 @click.option(
     "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows, after each one anew."
 )
+@click.option(
+    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows as a table, a line each."
+)
 @click.option("--append", is_flag=True, help="Keep the rows that the JSON file already holds.")
 @click.option(
     "--plot",
@@ -175,18 +179,21 @@ def bench(context: click.Context, **options: Any) -> None:
 def _require_sense(context: click.Context, wanted: Wanted) -> None:
     """Raise OutputError for options that do not go together, and for files that cannot be written."""
     path, plot_path = wanted.json_path, wanted.plot_path
-    if wanted.startup and (_given(context, "steps") or plot_path is not None):
-        raise OutputError("--startup makes one step and no plot: leave --steps and --plot out.")
+    if wanted.startup and (_given(context, "steps") or plot_path is not None or wanted.csv_path is not None):
+        raise OutputError("--startup makes one step, no plot and no table: leave --steps, --plot and --csv out.")
     if not wanted.startup and _given(context, "rounds"):
         raise OutputError("--rounds counts starts: add --startup, or leave it out.")
     if path is not None:
         require_writable(path, "the JSON file")
     elif wanted.append:
         raise OutputError("--append adds to a JSON file: name it with --json.")
+    if wanted.csv_path is not None:
+        require_writable(wanted.csv_path, "the CSV file")
     if plot_path is not None:
         require_plot(plot_path)
-        if path is not None and plot_path.resolve() == path.resolve():
-            raise OutputError("the plot and the JSON file have the same name: give another one.")
+    files = [file.resolve() for file in (path, wanted.csv_path, plot_path) if file is not None]
+    if len(set(files)) < len(files):
+        raise OutputError("two of the JSON file, the CSV file and the plot have the same name: give another one.")
 
 
 def _given(context: click.Context, name: str) -> bool:
@@ -199,6 +206,7 @@ def _measure(bench: Any, runs: Sequence[Any], wanted: Wanted) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from ..bench.files import write_csv
     from ..bench.report import plot, start_tables, tables
 
     json_path, plot_path = wanted.json_path, wanted.plot_path
@@ -221,14 +229,22 @@ def _measure(bench: Any, runs: Sequence[Any], wanted: Wanted) -> None:
     print_wide(start_tables(rows) if wanted.startup else tables(rows))
     if json_path is not None and rows:
         click.echo(str(json_path))
+    for path, what, write in (
+        (wanted.csv_path if bench.rows else None, "the CSV file", lambda path: write_csv(path, bench.found)),
+        (
+            plot_path if any("stages" in row for row in bench.rows) else None,
+            "the plot",
+            lambda path: plot(bench.rows, path),
+        ),
+    ):
+        if path is not None:
+            try:
+                write(path)
+            except OSError as error:
+                stop(f"{what} {str(path)!r} cannot be written: {error}.", status=1)
+            click.echo(str(path))
     if ended:
         kept = " and kept" if json_path and rows else ""
         stop_broken_off(ended, f"{len(rows)} of {len(runs)} rows are finished{kept}.")
-    if plot_path is not None and any("stages" in row for row in bench.rows):
-        try:
-            plot(bench.rows, plot_path)
-        except OSError as error:
-            stop(f"the plot {str(plot_path)!r} cannot be written: {error}.", status=1)
-        click.echo(str(plot_path))
     if any("problem" in row for row in rows):
         raise SystemExit(1)

@@ -240,6 +240,11 @@ class Bench:
         self._environment = environment()
         self._devices: dict[str, str | None] = {}
 
+    @property
+    def found(self) -> dict[str, Any]:
+        """All that a file of rows holds."""
+        return {**self._environment, "warm_steps": WARM_STEPS, "rows": self.rows}
+
     def run(self, progress: Callable[[Run, float], None]) -> None:
         """Measure all runs; ``progress`` is told which and how far, 0 to 1.
 
@@ -250,7 +255,7 @@ class Bench:
             progress(run, 0.0)
             self.rows.append(self._row(run, lambda part, run=run: progress(run, part)))
             if self._path is not None:
-                write_json(self._path, {**self._environment, "warm_steps": WARM_STEPS, "rows": self.rows})
+                write_json(self._path, self.found)
 
     def _row(self, run: Run, progress: Callable[[float], None]) -> dict[str, Any]:
         scene = run.scene
