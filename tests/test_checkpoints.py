@@ -1,11 +1,13 @@
 """Checkpoints: a flow goes on from one bit for bit; what is not whole is found out; what was there before stays."""
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -185,6 +187,24 @@ def test_pictures_go_on_as_they_would_have(preset, view, tmp_path):
     knowing.keep_with_flow()
     np.testing.assert_array_equal(go_on(other, knowing), expected)
     assert (ignorant.render() != expected).any()
+
+
+def test_pictures_do_not_keep_a_flow_in_memory():
+    """What is no longer used is gone at once, and what it held on the device is free: nobody waits for a collector."""
+    gc.disable()
+    try:
+        simulation = small()
+        renderer = tf.Renderer(simulation)
+        renderer.keep_with_flow()
+        renderer.render()
+        assert "pictures" in simulation.kept.state()[1]
+        left = weakref.ref(simulation)
+        del renderer
+        assert simulation.kept.state() == ({}, {})
+        del simulation
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def small():

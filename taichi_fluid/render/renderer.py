@@ -100,7 +100,7 @@ class Renderer(Pictures):
 
     def keep_with_flow(self) -> None:
         """Go into checkpoints of the simulation."""
-        self.simulation.kept.add("pictures", self)
+        self.simulation.kept.add("pictures", self, weakly=True)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What it remembers from picture to picture: what colours and arrows span, and its tracers."""

@@ -1,6 +1,7 @@
 """Things beside a flow that have a state of their own, kept with its checkpoints under their names."""
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,12 +26,15 @@ class Kept:
     """Such things by name, and what has been read of those that have not come yet."""
 
     def __init__(self):
-        self._things: dict[str, HasState] = {}
+        self._things: dict[str, Callable[[], HasState | None]] = {}
         self._awaited: dict[str, tuple[Arrays, Numbers]] = {}
 
-    def add(self, name: str, thing: HasState) -> None:
-        """Keep a thing from now on, in place of one of that name; if its state was read before, that is put into it."""
-        self._things[name] = thing
+    def add(self, name: str, thing: HasState, weakly: bool = False) -> None:
+        """Keep a thing from now on, in place of one of that name; if its state was read before, that is put into it.
+
+        ``weakly``, for as long as somebody else has it: for what has the flow itself, so that both are freed at once.
+        """
+        self._things[name] = weakref.ref(thing) if weakly else lambda: thing
         if name in self._awaited:
             thing.restore_state(*self._awaited.pop(name))
 
@@ -41,7 +45,8 @@ class Kept:
     def state(self) -> tuple[Arrays, Numbers]:
         """Of all of them; what has not come yet stays as it was read."""
         arrays, numbers = {}, {}
-        for name, (own, words) in {**self._awaited, **{k: each.state() for k, each in self._things.items()}}.items():
+        here = {name: thing.state() for name, thing in self._here()}
+        for name, (own, words) in {**self._awaited, **here}.items():
             arrays |= within(name, own)
             numbers[name] = words
         return arrays, numbers
@@ -49,9 +54,15 @@ class Kept:
     def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
         """Be what ``state`` has found: at once in things that are here, later in others."""
         self._awaited = {name: (out_of(name, arrays), words) for name, words in numbers.items()}
-        for name, thing in self._things.items():
+        for name, thing in self._here():
             if name in self._awaited:
-                self.add(name, thing)
+                thing.restore_state(*self._awaited.pop(name))
+
+    def _here(self) -> Iterator[tuple[str, HasState]]:
+        """Those that still are."""
+        for name, look in self._things.items():
+            if (thing := look()) is not None:
+                yield name, thing
 
 
 def within(name: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
