@@ -1,12 +1,13 @@
 """The step as a whole: what must rise, rest, agree, stop, and cost nothing the second time."""
 
+import itertools
 import math
 import time
 
 import numpy as np
 import pytest
 from reference import face_shape, mirrored, mirrored_velocity, permuted_velocity
-from scenes_for_tests import burner, plume, scene, set_state, smooth_scalar, smooth_velocity
+from scenes_for_tests import burner, everything, plume, scene, set_state, smooth_scalar, smooth_velocity
 
 from taichi_fluid import kernels
 from taichi_fluid._ti import ti
@@ -267,6 +268,35 @@ def test_the_first_cell_that_is_not_finite_is_named(dim):
         simulation.step()
         simulation.reset()
         simulation.step()
+
+
+@pytest.mark.vulkan_too(dim=2)
+@pytest.mark.parametrize("dim", [2, 3])
+def test_whatever_is_not_finite_wherever_is_named_at_the_next_step(dim):
+    """Each field of a flow that has all there is, the pressure that the solver begins with among them; in a corner of the
+    box, at a side, inside, and in a cell that a solid fills, where nobody would see it.
+    """
+    simulation = Simulation(everything(dim))
+    simulation.step()
+    grid, inside = simulation.grid, np.argwhere(simulation.to_numpy("fluid") == 0)[0]
+    middle = tuple(k // 2 for k in grid.shape)
+    cells = [(0,) * dim, (grid.shape[0] - 1, *middle[1:]), (2,) * dim, tuple(map(int, inside))]
+    arrays = {each.name: each.current for each in simulation.state.quantities()} | {
+        "pressure": simulation.state.pressure
+    }
+    assert set(arrays) == {"velocity", "smoke", "temperature", "dye", "fuel", "pressure"}
+    for name, array in arrays.items():
+        values = array.to_numpy()
+        for cell, bad in itertools.product(cells, (math.nan, math.inf, -math.inf)):
+            spoilt = values.copy()
+            spoilt[sum((i + 1) * stride for i, stride in zip(cell, grid.strides, strict=True))] = bad
+            array.from_numpy(spoilt)
+            with pytest.raises(NotFinite) as caught:
+                simulation.step()
+            assert str(caught.value).startswith(f"{name} is not finite after step 1 "), (name, cell, bad)
+            assert f"first in {cell}: " in str(caught.value)
+        array.from_numpy(values)
+    simulation.step()
 
 
 def test_a_blow_up_during_a_step_is_named_at_the_next(dim):

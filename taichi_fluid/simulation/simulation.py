@@ -222,16 +222,18 @@ class Simulation(Engine, Flow):
         """
         self.grid.require_runtime()
         speed = 0.0
-        for quantity in self.state.quantities():
-            largest = self.diagnostics.largest_magnitude(quantity.current)
+        # The pressure last: the solver only begins with it, and what spoilt the velocity has spoilt it too.
+        arrays = {quantity.name: quantity.current for quantity in self.state.quantities()}
+        for name, array in {**arrays, "pressure": self.state.pressure}.items():
+            largest = self.diagnostics.largest_magnitude(array)
             if not math.isfinite(largest):
-                cell, count = self.diagnostics.not_finite(quantity.current)
+                cell, count = self.diagnostics.not_finite(array)
                 raise NotFinite(
-                    f"{quantity.name} is not finite after step {self.steps} (t = {self.time:.4g} s) in {count} of "
+                    f"{name} is not finite after step {self.steps} (t = {self.time:.4g} s) in {count} of "
                     f"{math.prod(self.grid.shape)} cells, first in {cell}: a smaller time step (solver.cfl, solver.max_dt) or "
                     "weaker sources may help."
                 )
-            if quantity is self.state.velocity:
+            if name == self.state.velocity.name:
                 speed = largest
         self.speed = speed
         return speed
