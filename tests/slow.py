@@ -27,6 +27,19 @@ SLOW = (
     "test_kills.py::test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does[dam",
     "test_soak.py::test_a_flow_with_all_there_is_goes_on[2000",
     "test_soak.py::test_a_session_goes_from_preset_to_preset[100",
+    *(
+        f"test_sabotage.py::test_what_is_broken_is_noticed[{name}"
+        for name in (
+            "a checkpoint",
+            "a watchdog",
+            "no solids",
+            "no projection",
+            "particles",
+            "smoke",
+            "the direction",
+            "torque",
+        )
+    ),
     # In the window; the session and the panel have theirs without one.
     "test_window.py::test_every_preset_by_its_button[all]",
     "test_window.py::test_every_view_of_3d_by_its_button",

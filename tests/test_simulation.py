@@ -299,6 +299,38 @@ def test_whatever_is_not_finite_wherever_is_named_at_the_next_step(dim):
     simulation.step()
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("velocity", {}, "a smaller time step (solver.cfl, solver.max_dt) may help."),
+        (
+            "velocity",
+            {"solver.dt": 0.01, "fluid.confinement": 0.2},
+            "a smaller time step (solver.dt) or less fluid.confinement",
+        ),
+        ("velocity", {"sources.0.velocity": [0.0, 1.0]}, "or slower sources may help."),
+        ("smoke", {}, "or sources with less smoke may help."),
+        (
+            "temperature",
+            {"sources.0.fuel": 1.0, "combustion.burn_rate": 2.0},
+            "or a slower flame (combustion.burn_rate) may",
+        ),
+        ("pressure", {}, "code of one's own has written there."),
+    ],
+)
+def test_what_may_help_fits_what_drives_the_quantity(name, changes, words):
+    simulation = Simulation(plume(2, 8).with_values({"fluid.confinement": 0.0, **changes}))
+    array = (
+        simulation.state.pressure
+        if name == "pressure"
+        else {q.name: q.current for q in simulation.state.quantities()}[name]
+    )
+    array.fill(math.nan)
+    with pytest.raises(NotFinite) as caught:
+        simulation.check()
+    assert words in str(caught.value)
+
+
 def test_a_blow_up_during_a_step_is_named_at_the_next(dim):
     """The pressure solve says so, and the step after it refuses."""
     simulation = Simulation(scene((6,) * dim, solver={"dt": 0.01}))

@@ -230,8 +230,7 @@ class Simulation(Engine, Flow):
                 cell, count = self.diagnostics.not_finite(array)
                 raise NotFinite(
                     f"{name} is not finite after step {self.steps} (t = {self.time:.4g} s) in {count} of "
-                    f"{math.prod(self.grid.shape)} cells, first in {cell}: a smaller time step (solver.cfl, solver.max_dt) or "
-                    "weaker sources may help."
+                    f"{math.prod(self.grid.shape)} cells, first in {cell}: {_advice(self.scene, name)}."
                 )
             if name == self.state.velocity.name:
                 speed = largest
@@ -319,6 +318,21 @@ class Simulation(Engine, Flow):
                 return self.grid.to_numpy(quantity.current)
         known = ", ".join(["pressure", *(quantity.name for quantity in self.state.quantities())])
         raise KeyError(f"there is no quantity {name!r} here; there are {known}")
+
+
+def _advice(scene: Scene, name: str) -> str:
+    """What may help where a quantity has become NaN or infinite, by what drives it in this scene."""
+    if name == "pressure":
+        return "a solve begins with what the one before it has left, so code of one's own has written there"
+    remedies = [f"a smaller time step ({'solver.dt' if scene.solver.dt else 'solver.cfl, solver.max_dt'})"]
+    if name == "velocity":
+        remedies += ["less fluid.confinement"] if scene.fluid.confinement else []
+        remedies += ["less that expands (combustion.expansion, sources.blast)"] if scene.expands else []
+        remedies += ["slower sources"] if any(source.velocity for source in scene.sources) else []
+    else:
+        remedies += [f"sources with less {name}"] if any(getattr(source, name, 0) for source in scene.sources) else []
+        remedies += ["a slower flame (combustion.burn_rate)"] if scene.combustion.burn_rate else []
+    return f"{' or '.join(remedies)} may help"
 
 
 def _free_name(name: str, taken: Container[str]) -> str:
