@@ -31,12 +31,16 @@ SLOW = (
         f"test_sabotage.py::test_what_is_broken_is_noticed[{name}"
         for name in (
             "a checkpoint",
+            "a file",
+            "a wall",
             "a watchdog",
             "no solids",
             "no projection",
             "particles",
+            "red",
             "smoke",
             "the direction",
+            "the sign",
             "torque",
         )
     ),
