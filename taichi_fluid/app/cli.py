@@ -145,10 +145,8 @@ def doctor(json_path: Path | None, full: bool) -> None:
     for finding in findings:
         if sentence := _more_of(finding):
             click.echo(f"{finding['arch']}: {sentence}")
-    click.echo(
-        "\n"
-        + ", ".join([*(f"{name} {number}" for name, number in here["versions"].items()), here["machine"]["system"]])
-    )
+    versions = [f"{name} {number}" for name, number in here["versions"].items()]
+    click.echo("\n" + ", ".join([*versions, here["machine"]["system"]]))
     tests = _self_tests([finding["arch"] for finding in findings if finding["starts"]]) if full else []
     if json_path is not None:
         try:

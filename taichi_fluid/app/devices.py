@@ -10,6 +10,7 @@ from ..backend import SOFTWARE, VULKAN_DEVICE, device_name, vulkan_devices
 from ..limits import MAX_ARRAY_BYTES
 from ..scene import Scene, preset
 from ..scene.memory import bytes_needed, bytes_of_largest_array
+from ..viewer.parameters import bounds_of
 
 LARGEST = ("plume", "plume2d")
 """Scenes of which a report says how large they may be."""
@@ -27,25 +28,26 @@ REASONS = {
 }
 """What drivers and Taichi say, as patterns, and what that means."""
 
+_OF_MAKER = "It comes with the driver of the GPU: install the newest one of its maker."
 REMEDIES = {
-    (
-        "cuda",
-        "linux",
-    ): "It needs an NVIDIA GPU and its driver, which nvidia-smi names: install your distribution's package "
-    "(Ubuntu: sudo ubuntu-drivers install); a container is started with --gpus all.",
-    ("cuda", "win32"): "It needs an NVIDIA GPU and its driver: nvidia.com/drivers.",
-    ("cuda", "darwin"): "There is none on macOS; metal takes its place.",
-    (
-        "vulkan",
-        "linux",
-    ): "It needs a Vulkan driver, which vulkaninfo --summary names (package vulkan-tools): that of Mesa for "
-    "AMD and Intel (Ubuntu: sudo apt install mesa-vulkan-drivers), NVIDIA's own for theirs.",
-    ("vulkan", "win32"): "It comes with the driver of the GPU: install the newest one of its maker.",
-    ("vulkan", "darwin"): "It comes with Taichi: pip install --force-reinstall taichi. metal needs nothing.",
-    ("metal", "darwin"): "It needs a Mac whose GPU has Metal, and macOS 11 or newer.",
-    ("opengl", "linux"): "It needs a display and OpenGL 4.3; vulkan needs neither.",
-    ("opengl", "win32"): "It comes with the driver of the GPU: install the newest one of its maker.",
-    ("opengl", "darwin"): "There is none on macOS that would do; metal takes its place.",
+    "cuda": {
+        "linux": "It needs an NVIDIA GPU and its driver, which nvidia-smi names: install your distribution's package (Ubuntu: "
+        "sudo ubuntu-drivers install); a container is started with --gpus all.",
+        "win32": "It needs an NVIDIA GPU and its driver: nvidia.com/drivers.",
+        "darwin": "There is none on macOS; metal takes its place.",
+    },
+    "vulkan": {
+        "linux": "It needs a Vulkan driver, which vulkaninfo --summary names (package vulkan-tools): that of Mesa for AMD and "
+        "Intel (Ubuntu: sudo apt install mesa-vulkan-drivers), NVIDIA's own for theirs.",
+        "win32": _OF_MAKER,
+        "darwin": "It comes with Taichi: pip install --force-reinstall taichi. metal needs nothing.",
+    },
+    "metal": {"darwin": "It needs a Mac whose GPU has Metal, and macOS 11 or newer."},
+    "opengl": {
+        "linux": "It needs a display and OpenGL 4.3; vulkan needs neither.",
+        "win32": _OF_MAKER,
+        "darwin": "There is none on macOS that would do; metal takes its place.",
+    },
 }
 """What to do where a backend does not start, by arch and ``sys.platform``."""
 SOFTWARE_REMEDY = "It computes on the processor, many times slower than cpu: install the driver of your GPU."
@@ -101,8 +103,9 @@ def largest(scene: Scene, memory: int | None) -> int:
     Its arrays must be such as a backend holds, and all it needs fit into the memory, where that is known, if nothing else
     is in it.
     """
-    bounds = [limit.le for limit in type(scene.domain).model_fields["resolution"].metadata if hasattr(limit, "le")]
-    low, high = 0, int(bounds[0])
+    _, most = bounds_of(type(scene.domain).model_fields["resolution"])
+    assert most is not None
+    low, high = 0, int(most)
     while low < high:
         middle = (low + high + 1) // 2
         domain = scene.domain.model_copy(update={"resolution": middle})
@@ -122,7 +125,7 @@ def remedy(arch: str, name: str = "") -> str:
     if name:
         return SOFTWARE_REMEDY if arch == "vulkan" and SOFTWARE.search(name) else ""
     system = "linux" if sys.platform.startswith("linux") else sys.platform
-    return REMEDIES.get((arch, system), "")
+    return REMEDIES.get(arch, {}).get(system, "")
 
 
 def reason(text: str) -> str:
