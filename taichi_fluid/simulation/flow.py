@@ -58,6 +58,10 @@ class Flow(ABC):
         """The velocity, m/s, that dt follows: ``speed`` of the fluid, or what drives it or stands in it and is faster."""
 
     @abstractmethod
+    def _where(self, speed: float) -> str:
+        """Where the fluid is as fast as the last check has found, `` in cell …``; empty if something else drives dt."""
+
+    @abstractmethod
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         """Make a step of ``dt`` seconds; yields after each of its parts."""
 
@@ -143,8 +147,8 @@ class Flow(ABC):
         cause = "solver.dt is" if solver.dt is not None else "no step may be longer than"
         advice = "choose a longer solver.dt" if solver.dt is not None else "weaker forces or sources may help"
         raise TooManySteps(
-            f"{cause} {dt:.3g} s (the fastest velocity is {self._fastest(speed):.3g} m/s), and the {remaining:.3g} s that "
-            f"are left would take {remaining / dt:.3g} steps: {advice}, or a solver.max_dt of {MOST_STEPS * dt:.3g} s or "
+            f"{cause} {dt:.3g} s (the fastest velocity is {self._fastest(speed):.3g} m/s{self._where(speed)}), and the "
+            f"{remaining:.3g} s that are left would take {remaining / dt:.3g} steps: {advice}, or a solver.max_dt of {MOST_STEPS * dt:.3g} s or "
             "less if so many are wanted."
         )
 

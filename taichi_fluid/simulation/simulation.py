@@ -256,6 +256,13 @@ class Simulation(Engine, Flow):
             speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
         return speed
 
+    def _where(self, speed: float) -> str:
+        if not speed or self._fastest(speed) > speed:
+            return ""
+        speeds = np.abs(self.to_numpy("velocity")).max(axis=0)
+        cell = tuple(int(i) for i in np.unravel_index(np.argmax(speeds), speeds.shape))
+        return f" in cell {cell} after step {self.steps}"
+
     @property
     def is_whole(self) -> bool:
         """Whether it stands between two steps."""
