@@ -89,6 +89,10 @@ SABOTAGES = {
         "liquid/transfer.py", "= inv_dx * slope[k]", "= ti.f32(0.0) * inv_dx * slope[k]",
         "test_liquid_particles.py::test_what_is_linear_goes_to_the_faces_and_back_unchanged",
     ),
+    "a surface that sinks": Sabotage(
+        "liquid/particle_surface.py", "RAISED = 0.1\n", "RAISED = 0.0\n",
+        "test_liquid.py::test_the_volume_below_the_surface_is_that_of_the_particles",
+    ),
     "a file that strangers may make as large as they like": Sabotage(
         "limits.py", 'content = b"" if status.st_size > most else file.read(most + 1)', "content = file.read()[: most]",
         "test_strangers.py::test_a_scene_that_means_harm_is_refused_in_a_short_sentence_at_once",

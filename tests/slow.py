@@ -32,6 +32,7 @@ SLOW = (
         for name in (
             "a checkpoint",
             "a file",
+            "a surface",
             "a wall",
             "a watchdog",
             "no solids",

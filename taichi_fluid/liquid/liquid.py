@@ -69,6 +69,7 @@ class Liquid:
         self.particles.clear()
         self.target = self._steps = 0
         self.expansion.fill(0.0)
+        self._surface.lift.fill(0.0)
         self.find_surface()
 
     def add(
@@ -104,6 +105,7 @@ class Liquid:
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
         self.expansion.fill(0.0)
+        self._surface.lift.fill(0.0)
         self.find_surface()
 
     def find_surface(self) -> None:
@@ -118,6 +120,10 @@ class Liquid:
         self.find_surface()
         if self._leaves:
             self.target -= before - self.particles.count
+
+    def balance(self, crossed: float) -> None:
+        """Have the next surface hold what the particles do; ``crossed`` is how many cells the fastest have gone since this one."""
+        self._surface.balance(self.particles, self.phi, crossed)
 
     def gather(self, velocity, dt: float, crossed: float = 1.0) -> None:
         """Set a velocity to that of the particles around each face, and see where they crowd.
@@ -192,7 +198,7 @@ class Liquid:
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
-        arrays |= {"phi": self.phi.to_numpy(), "expansion": self.expansion.to_numpy()}
+        arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
         return arrays, {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
 
     def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
@@ -201,13 +207,16 @@ class Liquid:
         Raises:
             ValueError: for arrays of another grid, or some that are missing.
         """
-        for name, array in (("phi", self.phi), ("expansion", self.expansion)):
+        for name, array in self._kept().items():
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
             array.from_numpy(np.ascontiguousarray(arrays[name]))
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share = float(numbers["share"])
+
+    def _kept(self) -> dict[str, Any]:
+        return {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
 
     @property
     def lacking(self) -> int:

@@ -10,7 +10,7 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, copy_values, flat, float_vector, int_vector, kernel_family, neighbour
+from ..kernels import PARTIALS, Array, add, copy_values, flat, float_vector, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample
 from .motion import away_from, distance_at
@@ -33,6 +33,15 @@ CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
 DEEP = {2: 4, 3: 3}
 """A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
+RAISED = 0.1
+"""Part of what the volume below the surface is short of that of the particles, over its area, by which a step in which the
+fastest cross a cell or more raises it."""
+LOWEST, HIGHEST = -0.2, 0.4
+"""Cells that it is raised by: particles in disorder make it lie lower than those of a lattice do."""
+SPRAY = 0.75
+"""Cells beyond the surface from which on particles are none of what lies below it."""
+CLEAR = 2.0
+"""How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
 SOME, FEW = 1, 2
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
@@ -136,8 +145,8 @@ def _marked_around(c, s, marks: IntArray):
 
 
 @ti.func
-def _height_of(total, dim: ti.template()):
-    """Distance to the surface, in cells, from what the particles around make."""
+def _height_of(total, lift, dim: ti.template()):
+    """Distance to the surface, in cells, that is raised by ``lift``, from what the particles around make."""
     height = ti.f32(FAR)
     if total[0] > 0:
         square = ti.f32(0.0)
@@ -148,7 +157,7 @@ def _height_of(total, dim: ti.template()):
         for k in ti.static(range(5, -1, -1)):
             value = value * depth + ti.f32(HEIGHTS[dim][k])
         nearest = ti.sqrt(total[1])
-        height = ti.f32(REACH) * value
+        height = ti.f32(REACH) * value - lift
         if nearest > LONELY:
             height = ti.max(height, nearest - ti.f32(LONELY_RADIUS))
         height = ti.min(ti.max(height, ti.f32(-BELOW)), ti.f32(FAR))
@@ -156,7 +165,7 @@ def _height_of(total, dim: ti.template()):
 
 
 @ti.func
-def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, mirrors):
+def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mirrors):
     n = ti.static(s.n)
     distance, beside = ti.f32(FAR), ti.i32(0)
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
@@ -166,7 +175,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, mirrors):
     if mark == SOME:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
-        distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), n)
+        distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), lift[0], n)
         # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
         own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
         filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
@@ -186,6 +195,24 @@ def _wet_corner_at(c, I, s, phi: Array, out: Array, solids):
         # Well within the liquid: beside a surface that meets the solid the mirrors are right.
         if there < ti.f32(-0.5) * solids.dx:
             out[c] = there
+
+
+@ti.func
+def _held_at(c, I, s, cloud, phi: Array, mirrors):
+    """Of a cell, in cells: what its particles fill, what of it lies below the surface, and whether that cuts it.
+
+    Spray counts for nothing, nor do cells beside solids, parts of which cannot be filled.
+    """
+    held, height = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)]), phi[c] / mirrors.solids.dx
+    counts = ti.cast(height < SPRAY, ti.i32)
+    if ti.static(mirrors.given):
+        counts = counts * ti.cast(mirrors.solids.distance[c] > ti.f32(CLEAR) * mirrors.solids.dx, ti.i32)
+    if counts == 1:
+        count = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
+        held[0] = ti.cast(count, ti.f32) * ti.f32(1.0 / FULL[s.n])
+        held[1] = ti.min(ti.max(ti.f32(0.5) - height, ti.f32(0.0)), ti.f32(1.0))
+        held[2] = ti.cast(ti.abs(height) < ti.f32(0.5), ti.f32)
+    return held
 
 
 @ti.func
@@ -214,6 +241,7 @@ def surface_kernels(loops, given):
         room: ti.i32,
         marks: IntArray,
         phi: Array,
+        lift: Array,
         closed: Flags,
         open: Array,
         distance: Array,
@@ -225,7 +253,31 @@ def surface_kernels(loops, given):
     ):
         cloud = Cloud(position, position, position, order, starts, room)
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell(n, _write_distance, (cloud, marks, phi, Mirrors(closed, solids, given)))
+        loops.each_cell(n, _write_distance, (cloud, marks, phi, lift, Mirrors(closed, solids, given)))
+
+    @ti.kernel
+    def balance(
+        starts: IntArray,
+        phi: Array,
+        lift: Array,
+        part: ti.f32,
+        partials: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        cloud, none = Cloud(None, None, None, None, starts, None), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        loops.reduce_cells(n, partials, none, add, _held_at, (cloud, phi, Mirrors(None, solids, given)))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            held = loops.reduced(partials, none, add)
+            change = part * (held[0] - held[1]) / ti.max(held[2], ti.f32(1.0))
+            lift[0] = ti.min(ti.max(lift[0] + change, ti.f32(LOWEST)), ti.f32(HIGHEST))
 
     @ti.kernel
     def wet_corners(
@@ -246,11 +298,14 @@ def surface_kernels(loops, given):
     def fill_ghosts(phi: Array, n: Index):
         loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
 
-    return mark_rows, find_distance, wet_corners, fill_ghosts
+    return mark_rows, find_distance, balance, wet_corners, fill_ghosts
 
 
 class ParticleSurface:
     """Finds the surface of the particles of one grid.
+
+    Attributes:
+        lift: By how many cells it is raised; one number on the device.
 
     Args:
         grid: The grid.
@@ -264,6 +319,8 @@ class ParticleSurface:
         self._kernels = surface_kernels(grid.costly_loops, solids is not None)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
+        self.lift, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 3 * PARTIALS)
+        self.lift.fill(0.0)
 
     def find(self, particles: Particles, phi) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
@@ -274,15 +331,26 @@ class ParticleSurface:
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
         grid.require(phi=phi)
-        if self.solids is None:
-            origin = float_vector(grid.dim)(*grid.origin)
-            others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
-        else:
-            others = self.solids.arguments()
+        others = self._solids()
         self._kernels.mark_rows(starts, self._marks, self._closed, grid.n)
-        self._kernels.find_distance(position, order, starts, room, self._marks, phi, self._closed, *others)
+        self._kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
         self._kernels.fill_ghosts(phi, grid.n)
         if self.solids is not None:
             copy_values(phi, self._found)
             self._kernels.wet_corners(self._found, phi, *others)
             self._kernels.fill_ghosts(phi, grid.n)
+
+    def balance(self, particles: Particles, phi, crossed: float) -> None:
+        """Raise the next surface that is found, or lower it, so that the volume below it comes to be that of the particles.
+
+        By less where the fastest have ``crossed`` less than a cell: what is at rest stays as it is. The particles are sorted.
+        """
+        part = RAISED * min(crossed, 1.0)
+        self._kernels.balance(particles.starts, phi, self.lift, part, self._partials, *self._solids())
+
+    def _solids(self) -> tuple:
+        """What a kernel makes its ``CutCells`` of."""
+        if self.solids is not None:
+            return self.solids.arguments()
+        nothing, grid = self._nothing, self.grid
+        return (nothing, nothing, nothing, nothing, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)

@@ -30,8 +30,9 @@ def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
     engine.liquid.motion.third = engine.scene.solver.trace == "rk3"
     engine.liquid.carry(engine.state.velocity.current, dt)
     yield
-    crossed = max(engine.speed, waves(engine.scene)) * dt / engine.grid.dx
-    engine.liquid.gather(engine.state.velocity.current, dt, crossed)
+    cells = dt / engine.grid.dx
+    engine.liquid.balance(engine.speed * cells)
+    engine.liquid.gather(engine.state.velocity.current, dt, max(engine.speed, waves(engine.scene)) * cells)
     if engine.scene.liquid.transfer == "flip":
         engine.liquid.remember(engine.state.velocity.current)
     engine.fill_velocity()
