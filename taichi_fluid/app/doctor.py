@@ -97,8 +97,7 @@ def examine(arch: str) -> dict[str, Any]:
         difference), ``device``, its ``driver``, its ``memory`` in bytes (None where nothing says it) and the ``largest`` grids
         that fit into it, ``note`` (why it does not start) and ``remedy`` (what helps).
     """
-    finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "driver": "", "memory": None}
-    finding |= {"largest": {}, "note": "", "remedy": remedy(arch)}
+    finding = blank(arch)
     if arch == "metal" and sys.platform != "darwin":
         return {**finding, "note": "only on macOS"}
     if arch == "opengl" and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
@@ -121,6 +120,12 @@ def examine(arch: str) -> dict[str, Any]:
         "largest": largest_of(device.memory),
     }
     return {**finding, "starts": True, **json.loads(answers[-1]), **found, "remedy": remedy(arch, device.name)}
+
+
+def blank(arch: str) -> dict[str, Any]:
+    """What ``examine`` says of a backend that does not start, and of which nothing is known."""
+    finding = {"arch": arch, "starts": False, "right": None, "error": None, "device": "", "driver": "", "memory": None}
+    return finding | {"largest": {}, "note": "", "remedy": remedy(arch)}
 
 
 class Said(NamedTuple):
