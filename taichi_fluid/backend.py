@@ -262,15 +262,19 @@ def device_name(arch: str, log: str = "") -> str:
     if arch == "cpu":
         return _processor()
     if arch == "cuda":
-        try:
-            listed = subprocess.run(
-                ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, timeout=30
-            )
-            return listed.stdout.splitlines()[0].strip() if listed.stdout else ""
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
+        return of_nvidia("name")
     found = VULKAN_DEVICE.search(log)
     return found.group(1) if found else ""
+
+
+def of_nvidia(fields: str) -> str:
+    """What ``nvidia-smi`` says of the first GPU, without units; empty where it is not there or fails."""
+    command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.partition("\n")[0].strip() if said.returncode == 0 else ""
 
 
 def _processor() -> str:

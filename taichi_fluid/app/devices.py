@@ -1,15 +1,13 @@
 """What a backend computes on, what fits into it, and what helps where it does not start."""
 
-import os
 import re
-import subprocess
 import sys
 from typing import NamedTuple
 
-from ..backend import SOFTWARE, VULKAN_DEVICE, device_name, vulkan_devices
+from ..backend import SOFTWARE, VULKAN_DEVICE, device_name, of_nvidia, vulkan_devices
 from ..limits import MAX_ARRAY_BYTES
 from ..scene import Scene, preset
-from ..scene.memory import bytes_needed, bytes_of_largest_array
+from ..scene.memory import bytes_needed, bytes_of_largest_array, memory_of_machine
 from ..viewer.parameters import bounds_of
 
 LARGEST = ("plume", "plume2d")
@@ -71,30 +69,13 @@ def device_of(arch: str, log: str = "") -> Device:
     """The device of a backend that starts here; ``log`` is what it has said of itself then."""
     name = device_name(arch, log)
     if arch == "cuda":
-        driver, _, memory = _of_nvidia("driver_version,memory.total").partition(", ")
+        driver, _, memory = of_nvidia("driver_version,memory.total").partition(", ")
         return Device(name, driver, int(memory) * 2**20 if memory.isdecimal() else None)
     if arch == "vulkan":
         named = VULKAN_DEVICE.search(log)
         same = [device for device in vulkan_devices() if named and device.name == named.group(1)]
         return Device(name, same[0].driver, same[0].memory) if same else Device(name)
-    return Device(name, memory=_memory_of_machine()) if arch in ("cpu", "metal") else Device(name)
-
-
-def _of_nvidia(what: str) -> str:
-    """What ``nvidia-smi`` says of the first GPU, without units; empty where it is not there."""
-    command = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=30).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return said.partition("\n")[0].strip()
-
-
-def _memory_of_machine() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # on Windows
-        return None
+    return Device(name, memory=memory_of_machine()) if arch in ("cpu", "metal") else Device(name)
 
 
 def largest(scene: Scene, memory: int | None) -> int:

@@ -98,7 +98,7 @@ class Numbers(NamedTuple):
                 )
             if option == "--probes" and not scene.probes:
                 raise OutputError(
-                    f"{option} is given and the scene has no probes: give it [[probes]], or leave that out."
+                    "--probes is given and the scene has no probes: give it [[probes]], or leave that out."
                 )
             if option == "--json":
                 require_writable(path, what)

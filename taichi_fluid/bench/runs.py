@@ -23,7 +23,7 @@ from .files import SAYS, NoBench, load
 from .measure import WARM_STEPS
 
 HERE = Path(__file__).parent
-DRIVER_SECONDS = 30
+GIT_SECONDS = 30
 COLD_PART = 0.3
 """Of the progress of a row; what share of its time the cold start takes differs from scene to scene."""
 
@@ -50,7 +50,7 @@ class Run(NamedTuple):
 def _output(*command: str) -> str:
     """What a command prints, in one line; empty where it fails or is not there."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DRIVER_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip().partition("\n")[0] if done.returncode == 0 else ""
@@ -69,7 +69,7 @@ def environment() -> dict[str, Any]:
         "machine": {
             "processor": backend.device_name("cpu"),
             "system": platform.platform(),
-            "driver": _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
+            "driver": backend.of_nvidia("driver_version"),
         },
         "versions": {
             "taichi_fluid": version("taichi-fluid"),

@@ -10,8 +10,6 @@ from .files import whole_file
 
 PROFILES = 6
 """Times at which what lies along a line is drawn."""
-
-
 TITLES = {"cfl": "CFL number", "dt": "dt in s", "divergence": "divergence in 1/s", "ms": "ms a step"}
 """Of what a log has, where the name alone does not say it."""
 

@@ -262,17 +262,13 @@ def surface_kernels(loops, given):
         lift: Array,
         part: ti.f32,
         partials: Array,
-        open: Array,
         distance: Array,
-        owner: Array,
-        motions: Array,
         n: Index,
-        origin: Point,
         dx: ti.f32,
     ):
         cloud, none = Cloud(None, None, None, None, starts, None), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.reduce_cells(n, partials, none, add, _held_at, (cloud, phi, Mirrors(None, solids, given)))
+        mirrors = Mirrors(None, CutCells(None, distance, None, None, n, None, dx), given)
+        loops.reduce_cells(n, partials, none, add, _held_at, (cloud, phi, mirrors))
         ti.loop_config(serialize=True)
         for _ in range(1):
             held = loops.reduced(partials, none, add)
@@ -331,7 +327,11 @@ class ParticleSurface:
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
         grid.require(phi=phi)
-        others = self._solids()
+        if self.solids is None:
+            origin = float_vector(grid.dim)(*grid.origin)
+            others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
+        else:
+            others = self.solids.arguments()
         self._kernels.mark_rows(starts, self._marks, self._closed, grid.n)
         self._kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
         self._kernels.fill_ghosts(phi, grid.n)
@@ -345,12 +345,6 @@ class ParticleSurface:
 
         By less where the fastest have ``crossed`` less than a cell: what is at rest stays as it is. The particles are sorted.
         """
-        part = RAISED * min(crossed, 1.0)
-        self._kernels.balance(particles.starts, phi, self.lift, part, self._partials, *self._solids())
-
-    def _solids(self) -> tuple:
-        """What a kernel makes its ``CutCells`` of."""
-        if self.solids is not None:
-            return self.solids.arguments()
-        nothing, grid = self._nothing, self.grid
-        return (nothing, nothing, nothing, nothing, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
+        grid, part = self.grid, RAISED * min(crossed, 1.0)
+        distance = self._nothing if self.solids is None else self.solids.distance
+        self._kernels.balance(particles.starts, phi, self.lift, part, self._partials, distance, grid.n, grid.dx)

@@ -88,6 +88,11 @@ def _free_memory() -> int | None:
                     return int(line.split()[1]) * 1024
     except OSError:
         pass
+    return memory_of_machine()
+
+
+def memory_of_machine() -> int | None:
+    """All memory of this machine, in bytes; None where the system does not say, as Windows."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -113,10 +113,10 @@ class Comparison(Flow):
         return self.own._fastest(speed)
 
     def _where(self, speed: float) -> str:
-        fastest = {grid: simulation for grid, simulation in self.simulations.items() if simulation.speed == speed}
-        return next(
-            (f"{each._where(speed)} of the {grid} grid" for grid, each in fastest.items() if each._where(speed)), ""
-        )
+        for grid, simulation in self.simulations.items():
+            if simulation.speed == speed and (where := simulation._where(speed)):
+                return f"{where} of the {grid} grid"
+        return ""
 
     def _run_stages(self, dt: float, timed: bool) -> Generator[None, None, Step]:
         """Make a step of both; its milliseconds are those of each grid, and how its pressure ended is that of ``own``."""

@@ -148,8 +148,8 @@ class Flow(ABC):
         advice = "choose a longer solver.dt" if solver.dt is not None else "weaker forces or sources may help"
         raise TooManySteps(
             f"{cause} {dt:.3g} s (the fastest velocity is {self._fastest(speed):.3g} m/s{self._where(speed)}), and the "
-            f"{remaining:.3g} s that are left would take {remaining / dt:.3g} steps: {advice}, or a solver.max_dt of {MOST_STEPS * dt:.3g} s or "
-            "less if so many are wanted."
+            f"{remaining:.3g} s that are left would take {remaining / dt:.3g} steps: {advice}, or a solver.max_dt of "
+            f"{MOST_STEPS * dt:.3g} s or less if so many are wanted."
         )
 
 
