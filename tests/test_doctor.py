@@ -370,10 +370,28 @@ def test_a_field_that_differs_is_named():
     assert run.rows[1].found == pytest.approx(0.02)
 
 
+@pytest.mark.parametrize("pace", [0.01, 1.0])
+def test_published_cases_hold_on_a_slow_device_in_few_steps(monkeypatch, tmp_path, pace):
+    monkeypatch.setattr(selftest, "fields", lambda: ({"smoke": np.ones(3)}, pace))
+    monkeypatch.setattr(selftest, "not_finite", lambda run: None)
+    runs = {}
+    for name, measure, run in selftest.parts(tmp_path / "fields.npz"):
+        measure(run)
+        runs[name] = run
+        assert [row for row in run.rows if not row.holds] == []
+    assert list(runs)[-2:] == ["taylor-green", "cavity-100"]
+    assert len(runs["taylor-green"].rows) == 4
+    assert len(runs["cavity-100"].rows) == 5
+    made = sum(run.steps for run in runs.values())
+    assert made < 100 if pace > selftest.SLOW else made > 300, "each takes half a second or more in software"
+
+
 QUICK = """
 import sys
 from taichi_fluid.app import selftest
-selftest.parts = lambda file: [("reductions", selftest.reductions), ("an accident", lambda run: 1 / 0)]
+from taichi_fluid.validation import Run
+parts = {"reductions": selftest.reductions, "an accident": lambda run: 1 / 0}
+selftest.parts = lambda file: [(name, measure, Run(0)) for name, measure in parts.items()]
 selftest._answer(sys.argv[1], sys.argv[2])
 """
 

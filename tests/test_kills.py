@@ -52,13 +52,18 @@ def pictures_in(path) -> int:
         return 0
 
 
+def written(path) -> int | None:
+    """When a file was written; nothing while it is not there, as between the renaming of the last one and of the new one."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
 def killed_after(process, path, seconds: float) -> bool:
     """Kill a process so many seconds after it has written a checkpoint anew; whether it was still there."""
-    seen = os.stat(path).st_mtime_ns if path.exists() else None
-    until = time.monotonic() + 200
-    while process.poll() is None and time.monotonic() < until:
-        if path.exists() and os.stat(path).st_mtime_ns != seen:
-            break
+    seen, until = written(path), time.monotonic() + 200
+    while process.poll() is None and time.monotonic() < until and written(path) == seen:
         time.sleep(0.01)
     time.sleep(seconds)
     if process.poll() is None:

@@ -24,7 +24,7 @@ def centrelines(simulation: Simulation) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def lid_driven(run: Run, reynolds: float, longest: float) -> Simulation:
-    """A square cavity whose upper wall moves, once it is steady or ``longest`` s have gone."""
+    """A square cavity whose upper wall moves, once it is steady, to what so many cells tell, or ``longest`` s have gone."""
     lid = {"kind": "moving-wall", "velocity": [1.0, 0.0]}
     simulation = run.simulation(
         "lid-driven-cavity",
@@ -36,7 +36,7 @@ def lid_driven(run: Run, reynolds: float, longest: float) -> Simulation:
         fluid={"viscosity": 1 / reynolds, "rho": 1.0},
         solver={"tolerance": 1e-5},
     )
-    run.settle(simulation, 2e-5, longest)
+    run.settle(simulation, 2e-5 * max(1.0, 64 / run.resolution) ** 2, longest)
     return simulation
 
 
