@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import gc
 import io
 import json
 import math
@@ -31,6 +32,7 @@ from taichi_fluid.physics.forces import add_buoyancy
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.relaxation import relaxation_kernels
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance
+from taichi_fluid.scene import preset
 from taichi_fluid.simulation import Simulation
 
 PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
@@ -249,6 +251,22 @@ def test_a_plume_takes_less_than_120_bytes_per_cell(pressure):
     assert {"smoke", "temperature"} < {quantity.name for quantity in simulation.state.quantities()}
     # 115.5 at 64³, 109.3 at 128³; of the transforms 106.6 at 64³. The first step makes the last four words of them.
     assert (measure.array_bytes() - held) / 64**3 <= (118 if pressure == "multigrid-cg" else 109)
+
+
+@pytest.mark.parametrize(("name", "cells", "each", "most"), [("dam", 64, 128, 188), ("dam2d", 128, 72, 172)])
+def test_bytes_per_cell_and_per_particle_of_a_liquid(name, cells, each, most):
+    gc.collect()
+    held = measure.array_bytes()
+    simulation = Simulation(preset(name).with_values({"domain.resolution": cells}))
+    for _ in range(2):
+        simulation.step(0.005)
+    particles, grid = simulation.liquid.particles, simulation.grid
+    # Place, velocity and its derivatives, twice, a cell and a place in the order.
+    assert particles.bytes_each(grid.dim) == each
+    assert particles.room <= 1.11 * particles.count
+    # 182 in 3D and 167 in 2D, with a share of ghosts and of coarser grids.
+    of_cells = measure.array_bytes() - held - particles.room * each
+    assert 0.5 * most < of_cells / math.prod(grid.shape) <= most, "particles counted twice, or not at all"
 
 
 def test_every_stage_has_its_numbers(step_counts):

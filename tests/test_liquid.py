@@ -357,3 +357,35 @@ def test_flip_without_what_was_before_is_refused():
     simulation.step()
     with pytest.raises(RuntimeError, match="call remember"):
         simulation.liquid.scatter(simulation.state.velocity.current, 0.95)
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("position", "2 particles of the liquid were at places that are not finite in step 2 "),
+        ("velocity", "velocity is not finite after step 2 "),
+    ],
+)
+def test_particles_that_are_not_finite_are_named_after_a_step(dim, name, said):
+    simulation = tf.Simulation(
+        water(
+            [1.0] * dim,
+            8,
+            [([0.0] * dim, [0.5] * dim)],
+            solids=[{"shape": "sphere", "center": [0.7] * dim, "radius": 0.2}],
+        )
+    )
+    simulation.step(0.01)
+    particles = simulation.liquid.particles
+    array = getattr(particles, name)
+    values = array.to_numpy().reshape(-1, particles.room)
+    values[0, 3], values[dim - 1, 7] = np.nan, np.inf
+    array.from_numpy(values.ravel())
+    simulation.step(0.01)
+    with pytest.raises(tf.NotFinite, match=said):
+        simulation.step(0.01)
+    simulation.reset()
+    simulation.step(0.01)
+    simulation.check()

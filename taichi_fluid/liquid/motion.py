@@ -6,8 +6,8 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, flat, int_vector, kernel_family, strides_of
 from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner
-from ..operators.vectors import length
-from .particles import NOWHERE, Particles, set_vector, vector_at, zero_of
+from ..operators.vectors import is_finite, length
+from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
 
 CLEARANCE = 1e-3
 """How far from a wall or a solid a particle stays, in cells."""
@@ -41,7 +41,7 @@ class Way:
 
     @ti.func
     def kept(self, x):
-        """``x`` within closed sides; nowhere, if it has left through an open one."""
+        """``x`` within closed sides; nowhere, if it has left through an open one, and lost, if it is not finite."""
         y = x
         for axis in ti.static(range(x.n)):
             top = ti.cast(self.n[axis], ti.f32)
@@ -49,6 +49,8 @@ class Way:
                 y[0] = ti.f32(NOWHERE)
             elif ti.static(axis > 0) or y[0] > ti.f32(NOWHERE):
                 y[axis] = ti.min(ti.max(x[axis], ti.f32(CLEARANCE)), top - ti.f32(CLEARANCE))
+        if not is_finite(x.sum()):
+            y[0] = ti.f32(LOST)
         return y
 
 

@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, kernel_family, strides_of
 from ..kernels.layout import IntArray
 from ..limits import MAX_ARRAY_BYTES
+from ..operators.vectors import is_finite
 
 PER_AXIS = {2: 3, 3: 2}
 """Particles along each axis of a full cell: in 2D, where they cost little, one more."""
@@ -24,6 +25,8 @@ KEPT_ORDER = 8
 """Steps after which particles are moved in memory to where their cells are; between two moves only their order is."""
 NOWHERE = -1e9
 """First coordinate of a particle that is no longer in the box, until the next ``sort`` drops it."""
+LOST = 2 * NOWHERE
+"""First coordinate of one whose position was not finite: ``sort`` drops and counts it."""
 SHARES = 1024
 """Parts in which the numbers of particles in the cells are summed."""
 
@@ -64,10 +67,12 @@ def zero_of(n):
 
 @ti.func
 def cell_at(x, n):
-    """Flat index of the cell that a position is in; the number of all, for one that is nowhere."""
+    """Flat index of the cell that a position is in; the number of all for one that is nowhere, one more for one that is lost."""
     s = strides_of(n)
     cell = ti.cast(cells_of(s, n), ti.i32)
-    if x[0] > NOWHERE:
+    if not is_finite(x.sum()) or x[0] < 0.75 * LOST:
+        cell += 1
+    elif x[0] > NOWHERE:
         I = ti.cast(ti.floor(x), ti.i32) + 1
         cell = ti.cast(flat(ti.min(ti.max(I, 1), n), s), ti.i32)
     return cell
@@ -149,9 +154,11 @@ class Particles:
         velocity: m/s.
         affine: Derivatives of the velocity, 1/s: component ``row``, along axis ``column``, at row · dim + column.
         count: How many there are; after ``sort`` without those that have left.
+        lost: How many ``sort`` has dropped because their positions were not finite.
         room: How many there is room for.
         order: Numbers of particles, cell by cell.
-        starts: Where those of each cell begin in ``order``, and at its end how many there are in all.
+        starts: Where those of each cell begin in ``order``, after them those that have left and those that are lost, and how
+            many there are in all.
 
     Args:
         grid: The grid.
@@ -162,10 +169,10 @@ class Particles:
     """
 
     def __init__(self, grid: Grid, room: int = 0):
-        self.grid, self.count, self.room, self._moved = grid, 0, 0, 0
+        self.grid, self.count, self.lost, self.room, self._moved = grid, 0, 0, 0, 0
         self._kernels = sorting_kernels(grid.loops)
-        self.starts = ti.ndarray(ti.i32, grid.cells + 2)
-        self._counts, self._sums = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, SHARES)
+        self.starts = ti.ndarray(ti.i32, grid.cells + 3)
+        self._counts, self._sums = ti.ndarray(ti.i32, grid.cells + 2), ti.ndarray(ti.i32, SHARES)
         self.starts.fill(0)
         self._placed = False
         self._make(max(room, 1))
@@ -208,7 +215,7 @@ class Particles:
 
     def clear(self) -> None:
         """Have none."""
-        self.count = self._moved = 0
+        self.count = self.lost = self._moved = 0
         self._placed = False
         self.starts.fill(0)
 
@@ -243,7 +250,7 @@ class Particles:
     def _place(self) -> None:
         kernels, cells = self._kernels, self.grid.cells
         kernels.count(self.position, self._cell, self._counts, self.grid.n, self.room, self.count)
-        kernels.sum_up(self._counts, self._sums, self.starts, cells + 1)
+        kernels.sum_up(self._counts, self._sums, self.starts, cells + 2)
         kernels.place(self._cell, self._counts, self.starts, self.order, cells, self.count)
         self._placed = True
 
@@ -251,6 +258,8 @@ class Particles:
         """Find which particles each cell has, and drop those that have left."""
         self._place()
         remaining = int(self.starts[self.grid.cells])
+        if remaining < self.count:
+            self.lost += self.count - int(self.starts[self.grid.cells + 1])
         if remaining < self.count or self._moved == 0:
             for name in ("position", "velocity", "affine"):
                 self._move(name, remaining)

@@ -11,6 +11,12 @@ def length(v):
     return ti.sqrt(sum(squares[1:], squares[0]))
 
 
+@ti.func
+def is_finite(x):
+    """Whether a number is, by its bits: comparisons with NaN may be optimised away."""
+    return (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) != ti.cast(0x7F800000, ti.u32)
+
+
 @traced
 def cross(a, b):
     """The cross product of two vectors of three."""

@@ -11,16 +11,10 @@ from ..grid import Grid, given
 from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
 from ..operators.differences import vorticity_at
 from ..operators.shapes import covered_part
-from ..operators.vectors import length
+from ..operators.vectors import is_finite, length
 
 NOT_FINITE = 3e38
 """What ``largest_magnitude`` counts a value as that is NaN or infinite."""
-
-
-@ti.func
-def is_finite(x):
-    """By its bits: comparisons with NaN may be optimised away."""
-    return (ti.bit_cast(x, ti.u32) & ti.cast(0x7F800000, ti.u32)) != ti.cast(0x7F800000, ti.u32)
 
 
 @ti.func

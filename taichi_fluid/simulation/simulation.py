@@ -234,6 +234,11 @@ class Simulation(Engine, Flow):
                 )
             if name == self.state.velocity.name:
                 speed = largest
+        if self.liquid and self.liquid.particles.lost:
+            raise NotFinite(
+                f"{self.liquid.particles.lost} particles of the liquid were at places that are not finite in step "
+                f"{self.steps} (t = {self.time:.4g} s), and are gone: only code of one's own can have written them there."
+            )
         self.speed = speed
         return speed
 
