@@ -30,9 +30,9 @@ CASES = {
             128,
             32,
         ),
-        Case("heated-1e3", "heated cavity, Ra 1e3", _DAVIS, cavities.heated_cavity(1_000, 60.0), 64, 16),
-        Case("heated-1e4", "heated cavity, Ra 1e4", _DAVIS, cavities.heated_cavity(10_000, 100.0), 64, 16),
-        Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0), 64, 16),
+        Case("heated-1e3", "heated cavity, Ra 1e3", _DAVIS, cavities.heated_cavity(1_000, 60.0, 0.005), 64, 16),
+        Case("heated-1e4", "heated cavity, Ra 1e4", _DAVIS, cavities.heated_cavity(10_000, 100.0, 0.005), 64, 16),
+        Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0, 0.01), 64, 16),
         Case("onset", "onset of Rayleigh–Bénard convection", "linear stability", cavities.onset, 24, 12),
         Case(
             "cylinder-20",

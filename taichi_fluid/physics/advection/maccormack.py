@@ -222,10 +222,27 @@ def _made_skew(value, c, q: ti.template(), paths, n, marks: ti.template()):
 
 
 @ti.func
+def _stretched_at(c, q: ti.template(), paths, n):
+    """As ``_made_skew`` for what lies at centres, along paths of faces: what the differences of these make of those of ``q``.
+
+    What stands between two values is then a face, and on both sides of a value lies half the difference of its faces.
+    """
+    s, total = strides_of(n), ti.f32(0.0)
+    w = ti.static(paths.displacement)
+    for d in ti.static(range(n.n)):
+        here = c + address(d * cells_of(s, n), ARRAY_BITS)
+        total += (w[here + s[d]] - w[here]) * (q[c + s[d]] - q[c] - (q[c] - q[c - s[d]]))
+    return total
+
+
+@ti.func
 def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), transport):
     """Add half of what is lost on the way back and forth, limited to the values it came from."""
     here, axis = cell_of_strip(c, k), transport.paths.axis
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
+    if ti.static(transport.spec.on_faces and not transport.spec.solids):
+        if axis < 0:
+            lost -= ti.f32(0.5) * _stretched_at(here, prediction.value, transport.paths, transport.n)
     if ti.static(transport.spec.flow_through or transport.spec.solids):
         nothing = ti.select(axis >= 0, ti.f32(_UNKNOWN), ti.f32(0.0))
         lost = ti.select(known[k] > 0, lost, nothing)
