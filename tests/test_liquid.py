@@ -269,11 +269,14 @@ import hashlib, sys
 import taichi as ti
 ti.init(arch=ti.cpu, cpu_max_num_threads=int(sys.argv[1]), log_level=ti.ERROR)
 import taichi_fluid as tf
-simulation = tf.Simulation(tf.preset("dam").with_values({"domain.resolution": 24}))
+settings = {"domain.resolution": 24, "liquid.foam": 20.0, "liquid.foam_speed": 0.5}
+simulation = tf.Simulation(tf.preset("dam").with_values(settings))
 for _ in range(12):
     simulation.step()
-parts = simulation.liquid.particles.to_numpy()
-print(hashlib.sha256(parts["position"].tobytes() + parts["velocity"].tobytes()).hexdigest())
+liquid = simulation.liquid
+assert liquid.foam.particles.count > 50
+found = [each for cloud in (liquid.particles, liquid.foam.particles) for each in cloud.to_numpy().values()]
+print(hashlib.sha256(b"".join(each.tobytes() for each in found)).hexdigest())
 """
 
 

@@ -11,6 +11,7 @@ from ..grid import Grid, Scratch
 from ..kernels import copy_values
 from ..pressure.solver import SolveResult
 from .extension import Extension
+from .foam import Foam
 from .free_surface import FreeSurface
 from .motion import Motion
 from .particle_surface import ParticleSurface
@@ -53,6 +54,7 @@ class Liquid:
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
         self._viscosity: Viscosity | None = None
+        self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
         self._leaves = any(side.is_open for pair in walls.sides for side in pair)
@@ -64,13 +66,37 @@ class Liquid:
             self._method = method
         return self.projection
 
+    @property
+    def foam(self) -> Foam:
+        """Its spray, foam and bubbles; made when it is first asked for."""
+        if self._foam is None:
+            self._foam = Foam(self.grid, self.walls, self.solids)
+        return self._foam
+
+    @property
+    def has_foam(self) -> bool:
+        """Whether there is any foam."""
+        return self._foam is not None and self._foam.particles.count > 0
+
     def clear(self) -> None:
         """Have no liquid."""
         self.particles.clear()
+        self._clear_foam()
         self.target = self._steps = 0
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
         self.find_surface()
+
+    def _clear_foam(self) -> None:
+        if self._foam is not None:
+            self._foam.particles.clear()
+
+    def foam_up(self, velocity, dt: float, gravity: Sequence[float], amount: float, speed: float, lasts: float) -> None:
+        """Move spray, foam and bubbles for ``dt`` seconds and make more, after ``scatter``; see ``Foam.step``."""
+        if amount or self.has_foam:
+            self.foam.step(
+                velocity, self.phi, dt=dt, gravity=gravity, amount=amount, speed=speed, lasts=lasts, draw=self._steps
+            )
 
     def add(
         self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None
@@ -102,6 +128,7 @@ class Liquid:
     def take_over(self, velocity) -> None:
         """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
         self.particles.clear()
+        self._clear_foam()
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
         self.expansion.fill(0.0)
@@ -199,7 +226,11 @@ class Liquid:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
-        return arrays, {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+        numbers = {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+        if self._foam is not None:
+            foam, numbers["foam"] = self._foam.state()
+            arrays |= {f"foam/{name}": values for name, values in foam.items()}
+        return arrays, numbers
 
     def restore_state(self, arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
         """Be what ``state`` has found.
@@ -214,6 +245,10 @@ class Liquid:
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share = float(numbers["share"])
+        self._clear_foam()
+        if "foam" in numbers:
+            names = [name for name in arrays if name.startswith("foam/")]
+            self.foam.restore_state({name.removeprefix("foam/"): arrays[name] for name in names}, numbers["foam"])
 
     def _kept(self) -> dict[str, Any]:
         return {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}

@@ -4,7 +4,9 @@ A position is in cells from the lower corner of the first interior cell. Arrays 
 other, each as long as there is room for particles.
 """
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +170,12 @@ class Particles:
         ValueError: if there are more than arrays can hold.
     """
 
+    position: Any
+    velocity: Any
+    affine: Any
+
     def __init__(self, grid: Grid, room: int = 0):
+        self._spare: dict[str, Any] = {}
         self.grid, self.count, self.lost, self.room, self._moved = grid, 0, 0, 0, 0
         self._kernels = sorting_kernels(grid.loops)
         self.starts = ti.ndarray(ti.i32, grid.cells + 3)
@@ -178,20 +185,26 @@ class Particles:
         self._make(max(room, 1))
 
     @staticmethod
-    def bytes_each(dim: int) -> int:
+    def components(dim: int) -> dict[str, int]:
+        """What each carries, and of how many numbers."""
+        return {"position": dim, "velocity": dim, "affine": dim * dim}
+
+    @classmethod
+    def bytes_each(cls, dim: int) -> int:
         """Bytes of device memory that a particle takes: twice what it carries, its cell and its place in the order."""
-        return 4 * (2 * (2 * dim + dim * dim) + 2)
+        return 4 * (2 * sum(cls.components(dim).values()) + 2)
 
     def _make(self, room: int) -> None:
         dim = self.grid.dim
-        if 4 * room * dim * dim > MAX_ARRAY_BYTES:
+        size = 4 * room * max(self.components(dim).values())
+        if size > MAX_ARRAY_BYTES:
             raise ValueError(
-                f"{room} particles need an array of {4 * room * dim * dim / 2**30:.2f} GiB; one array may hold less than 2 GiB"
+                f"{room} particles need an array of {size / 2**30:.2f} GiB; one array may hold less than 2 GiB"
             )
         self.room = room
-        components = {"position": dim, "velocity": dim, "affine": dim * dim}
-        self._spare = {name: ti.ndarray(ti.f32, count * room) for name, count in components.items()}
-        self.position, self.velocity, self.affine = (ti.ndarray(ti.f32, count * room) for count in components.values())
+        for name, count in self.components(dim).items():
+            setattr(self, name, ti.ndarray(ti.f32, count * room))
+            self._spare[name] = ti.ndarray(ti.f32, count * room)
         self.order, self._cell = ti.ndarray(ti.i32, room), ti.ndarray(ti.i32, room)
         self._kernels.put_in_line(self.order, room)
 
@@ -203,12 +216,13 @@ class Particles:
         """Make room for so many in all."""
         if room <= self.room:
             return
-        old, before, count = (self.position, self.velocity, self.affine), self.room, self.count
+        names = tuple(self.components(self.grid.dim))
+        old, before, count = [getattr(self, name) for name in names], self.room, self.count
         self._placed = False
         ti.sync()  # what is dropped here may be in use
         self._make(max(int(GROWTH * room), 64))
-        for source, target in zip(old, (self.position, self.velocity, self.affine), strict=True):
-            values = source.to_numpy().reshape(-1, before)
+        for source, name in zip(old, names, strict=True):
+            target, values = getattr(self, name), source.to_numpy().reshape(-1, before)
             wider = np.zeros((len(values), self.room), np.float32)
             wider[:, :count] = values[:, :count]
             target.from_numpy(wider.ravel())
@@ -219,25 +233,29 @@ class Particles:
         self._placed = False
         self.starts.fill(0)
 
-    def add(self, position: np.ndarray, velocity: np.ndarray) -> None:
-        """Add particles, each a row of the positions, in cells, and of the velocities, m/s, that change nowhere."""
-        added, dim = len(position), self.grid.dim
+    def add(self, position: np.ndarray, velocity: np.ndarray, **others: np.ndarray) -> None:
+        """Add particles, each a row of the positions, in cells, of the velocities, m/s, and of what else is given, or 0."""
+        added = len(position)
         if not added:
             return
         self.reserve(self.count + added)
         new = slice(self.count, self.count + added)
-        rows = ((self.position, position), (self.velocity, velocity), (self.affine, np.zeros((1, dim * dim))))
-        for array, given in rows:
+        rows = {"position": position, "velocity": velocity, **others}
+        for name, components in self.components(self.grid.dim).items():
+            array = getattr(self, name)
             values = array.to_numpy().reshape(-1, self.room)
-            values[:, new] = np.broadcast_to(given, (added, len(values))).T
+            values[:, new] = np.broadcast_to(rows.get(name, np.zeros(components)), (added, components)).T
             array.from_numpy(values.ravel())
         self.count += added
         self._moved, self._placed = 0, False
 
-    def grow(self, counts, offsets) -> None:
-        """Have as many more as the ``counts`` of the cells say; ``offsets`` becomes where those of each cell begin."""
+    def grow(self, counts, offsets, most: float = math.inf) -> None:
+        """Have as many more as the ``counts`` of the cells say, but no more than ``most`` in all.
+
+        ``offsets`` becomes where those of each cell begin.
+        """
         self._kernels.sum_up(counts, self._sums, offsets, self.grid.cells)
-        added = int(offsets[self.grid.cells])
+        added = int(max(min(offsets[self.grid.cells], most - self.count), 0))
         self.reserve(self.count + added)
         self.count += added
         self._placed = self._placed and not added
@@ -261,7 +279,7 @@ class Particles:
         if remaining < self.count:
             self.lost += self.count - int(self.starts[self.grid.cells + 1])
         if remaining < self.count or self._moved == 0:
-            for name in ("position", "velocity", "affine"):
+            for name in self.components(self.grid.dim):
                 self._move(name, remaining)
             self._kernels.put_in_line(self.order, remaining)
             self.count = remaining
@@ -278,7 +296,7 @@ class Particles:
         """All of it, as it lies in memory: arrays, and numbers."""
         arrays = {
             name: getattr(self, name).to_numpy().reshape(-1, self.room)[:, : self.count].copy()
-            for name in ("position", "velocity", "affine")
+            for name in self.components(self.grid.dim)
         }
         return arrays, {"count": self.count, "moved": self._moved}
 
@@ -291,7 +309,7 @@ class Particles:
         count, dim = int(numbers["count"]), self.grid.dim
         self.clear()
         self.reserve(count)
-        for name, components in (("position", dim), ("velocity", dim), ("affine", dim * dim)):
+        for name, components in self.components(dim).items():
             if name not in arrays or arrays[name].shape != (components, count):
                 raise ValueError(f"liquid/{name} is missing, or of another number of particles")
             values = np.zeros((components, self.room), np.float32)
@@ -300,14 +318,13 @@ class Particles:
         self.count, self._moved, self._placed = count, int(numbers["moved"]), False
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """Position in metres, velocity in m/s and its derivatives in 1/s, each row a particle."""
-        dim, grid = self.grid.dim, self.grid
+        """Position in metres, velocity in m/s and what else each carries, each row a particle."""
+        grid = self.grid
         rows = {
             name: getattr(self, name).to_numpy().reshape(-1, self.room)[:, : self.count].T
-            for name in ("position", "velocity", "affine")
+            for name in self.components(grid.dim)
         }
         here = rows["position"][:, 0] > NOWHERE
         rows = {name: values[here] for name, values in rows.items()}
         rows["position"] = rows["position"] * grid.dx + np.float32(grid.origin)
-        rows["affine"] = rows["affine"].reshape(-1, dim, dim)
-        return rows
+        return rows | ({"affine": rows["affine"].reshape(-1, grid.dim, grid.dim)} if "affine" in rows else {})

@@ -12,13 +12,14 @@ import numpy as np
 from .._ti import argument, ti
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family, loop_shape
+from ..kernels import Array, IntArray, int_vector, kernel_family, loop_shape
 from ..operators.interpolation import inside_box
 from ..operators.noise import hash_01
 from ..operators.vectors import length
-from .camera import Eye, View, box_span
+from .camera import Eye, View
 from .colour_maps import Scale, scale_arguments
-from .image import Image, Screen, fit_plane
+from .dots import Dots, LightSum, eye_on, in_sight, on_screen, screen_pixel
+from .image import Image, Screen
 from .ranges import Flow
 from .surfaces import Obstacle
 
@@ -30,8 +31,6 @@ BIRTHS = 8
 STREAK = 0.02
 """Length of the fastest tracer's streak, in longest edges of the box."""
 MOST_DOTS = 16
-UNIT = 1024.0
-"""Light is summed in whole numbers, this many to a unit: sums of integers do not depend on their order."""
 BRIGHTEN, FADE = 0.15, 0.25
 """Parts of its life in which a tracer appears and vanishes."""
 BRIGHTNESS, LEAST = 2.2, 0.22
@@ -209,68 +208,13 @@ def _advance(k, crowd, flow, sides, obstacle, fastest, dt):
     crowd.put(k, p, flow.at(p), age, births)
 
 
-@ti.func
-def _in_sight(p, place, obstacle):
-    """1 unless a solid stands between a point and the eye's place."""
-    away = length(place - p)
-    way = (place - p) * (ti.f32(1.0) / away)
-    leave = ti.min(box_span(p, way, obstacle.n)[1], away)
-    t = ti.f32(0.0)
-    clear = 1
-    while t < leave and clear == 1:
-        away = obstacle.depth_at(inside_box(p + t * way, obstacle.n))
-        if away < 0:
-            clear = 0
-        t += ti.max(ti.f32(0.9) * away, ti.f32(0.33))
-    return clear
-
-
-@ti.func
-def _on_screen(p, size, eye):
-    """Pixel of a point, and its depth before the eye; in 2D its place is the lower left corner, in ``right[0]`` cells.
-
-    The pixel's middle is half a pixel from its number.
-    """
-    place = ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-    depth = ti.f32(1.0)
-    offset = p - eye.place
-    width, height = ti.cast(size[0], ti.f32), ti.cast(size[1], ti.f32)
-    if ti.static(p.n == 3):
-        depth = offset.dot(eye.forward)
-        safe = ti.max(depth, ti.f32(1e-3))
-        place[0] = (ti.f32(0.5) + ti.f32(0.5) * offset.dot(eye.right) / (safe * eye.right.norm_sqr())) * width
-        place[1] = (ti.f32(0.5) - ti.f32(0.5) * offset.dot(eye.up) / (safe * eye.up.norm_sqr())) * height
-    else:
-        place[0] = offset[0] / eye.right[0]
-        place[1] = height - offset[1] / eye.right[0]
-    return place, depth
-
-
 @argument
 class Streaks:
-    """How tracers are drawn: the light of each pixel so far, seconds of a streak, radius of its dots, and brightness."""
+    """How tracers are drawn: the dots that a streak is made of, its seconds, and brightness."""
 
-    light: object
+    dots: object
     seconds: object
-    radius: object
     gain: object
-
-    @ti.func
-    def add_dot(self, place, size, colour):
-        """Add a round dot of light around a place.
-
-        Several tracers may meet in one pixel, so this is an atomic sum; of integers, whose order does not matter.
-        """
-        reach = ti.cast(ti.ceil(self.radius), ti.i32)
-        left, top = ti.cast(ti.floor(place[0]), ti.i32), ti.cast(ti.floor(place[1]), ti.i32)
-        for y in range(top - reach, top + reach + 1):
-            for x in range(left - reach, left + reach + 1):
-                beside = ti.Vector([ti.cast(x, ti.f32), ti.cast(y, ti.f32)]) + ti.f32(0.5) - place
-                weight = ti.f32(1.0) - length(beside) / self.radius
-                if weight > 0 and x >= 0 and y >= 0 and x < size[0] and y < size[1]:
-                    for channel in ti.static(range(3)):
-                        amount = ti.cast(ti.f32(UNIT) * weight * colour[channel] + ti.f32(0.5), ti.i32)
-                        ti.atomic_add(self.light[3 * (y * size[0] + x) + channel], amount)
 
 
 @ti.func
@@ -278,31 +222,20 @@ def _draw_tracer(k, crowd, size, eye, scale, streaks, obstacle):
     p, v = crowd.vector(crowd.places, k, obstacle.n), crowd.vector(crowd.motions, k, obstacle.n)
     part = crowd.lives[k] / crowd.life
     weight = ti.min(part / ti.f32(BRIGHTEN), (ti.f32(1.0) - part) / ti.f32(FADE), ti.f32(1.0))
-    place, depth = _on_screen(p, size, eye)
-    tail, tail_depth = _on_screen(p - (streaks.seconds / obstacle.dx) * v, size, eye)
+    place, depth = on_screen(p, size, eye)
+    tail, tail_depth = on_screen(p - (streaks.seconds / obstacle.dx) * v, size, eye)
     if depth > ti.f32(0.01) and tail_depth > ti.f32(0.01) and weight > 0:
         if ti.static(obstacle.there and p.n == 3):
-            weight *= ti.cast(_in_sight(p, eye.place, obstacle), ti.f32)
+            weight *= ti.cast(in_sight(p, eye.place, obstacle), ti.f32)
         if weight > 0:
-            streak = ti.min(length(tail - place) / streaks.radius, ti.f32(MOST_DOTS - 1.0))
+            streak = ti.min(length(tail - place) / streaks.dots.radius, ti.f32(MOST_DOTS - 1.0))
             dots = ti.cast(streak, ti.i32) + 1
             # A longer streak is fainter, but not as faint as its length would have it: the fast ones are worth seeing.
             shine = weight * streaks.gain / ti.sqrt(ti.cast(dots, ti.f32))
             colour = shine * (scale.colour(length(v)) + ti.f32(LEAST))
             for dot in range(dots):
                 f = ti.cast(dot, ti.f32) / ti.cast(dots, ti.f32)
-                streaks.add_dot(place + f * (tail - place), size, colour * (ti.f32(1.0) - ti.f32(0.7) * f))
-
-
-@ti.func
-def _screen_pixel(x, y, screen, light: ti.template()):
-    """Light over a picture: neither can make the other darker, nor both together more than white."""
-    first = 3 * (y * screen.size[0] + x)
-    before = screen.colour(x, y)
-    for channel in ti.static(range(3)):
-        added = ti.exp(-ti.cast(light[first + channel], ti.f32) * ti.f32(1.0 / UNIT))
-        before[channel] = ti.f32(1.0) - (ti.f32(1.0) - before[channel]) * added
-    screen.put(x, y, before)
+                streaks.dots.add(place + f * (tail - place), size, colour * (ti.f32(1.0) - ti.f32(0.7) * f))
 
 
 @kernel_family
@@ -326,13 +259,13 @@ def tracer_kernels(loops, has_solids, on):
         streak: ti.f32, radius: ti.f32, gain: ti.f32, distance: Array, n: Index, dx: ti.f32,
     ):  # fmt: skip
         crowd, eye_of_picture = Crowd(places, motions, lives, count, life), Eye(eye, forward, right, up)
-        scale, streaks = Scale(table, low, inv_range), Streaks(light, streak, radius, gain)
+        scale, streaks = Scale(table, low, inv_range), Streaks(Dots(light, radius), streak, gain)
         obstacle = Obstacle(distance, n, dx, has_solids)
         for i in range(3 * size[0] * size[1]):
             light[i] = ti.i32(0)
         for k in range(count):
             _draw_tracer(k, crowd, size, eye_of_picture, scale, streaks, obstacle)
-        each_pixel(size, _screen_pixel, (Screen(image, size), light))
+        each_pixel(size, screen_pixel, (Screen(image, size), light))
 
     return advance, draw
 
@@ -358,7 +291,7 @@ class Tracers:
         self.places, self.motions = (ti.ndarray(ti.f32, grid.dim * count) for _ in range(2))
         self.lives = ti.ndarray(ti.f32, 2 * count)
         self._obstacle = (ti.ndarray(ti.f32, 1) if distance is None else distance, grid.n, grid.dx)
-        self._light = None
+        self._light = LightSum()
         vector = int_vector(grid.dim)
         exits = (vector(*(int(pair[side].passes) for pair in walls.sides)) for side in (0, 1))
         self._sides = (walls.wrap, *exits)
@@ -413,19 +346,9 @@ class Tracers:
         """
         grid = self.grid
         grid.require_runtime()
-        size = image.array.shape[0]
-        if self._light is None or self._light.shape[0] < size:
-            ti.sync()  # an array in use is never freed on Vulkan
-            self._light = ti.ndarray(ti.i32, size)
-        if view is None:
-            (left, low), cells_per_pixel = fit_plane(grid.shape, image)
-            place = ((0.5 + left, 0.5 + low), (0.0, 0.0), (cells_per_pixel, 0.0), (0.0, cells_per_pixel))
-            eye = tuple(float_vector(2)(*vector) for vector in place)
-        else:
-            eye = view.in_cells(grid)
         fastest = max(abs(limits[0]), abs(limits[1]))
         streak = STREAK * max(grid.size) / fastest if fastest > 0 else 0.0
         radius = max(1.0, min(image.width, image.height) / 480)
         crowd = self.places, self.motions, self.lives, self.count, life
-        drawn = (*scale_arguments(table, limits), self._light, streak, radius, BRIGHTNESS)
-        self._kernels.draw(*image.screen, *crowd, *eye, *drawn, *self._obstacle)
+        drawn = (*scale_arguments(table, limits), self._light.fit(image), streak, radius, BRIGHTNESS)
+        self._kernels.draw(*image.screen, *crowd, *eye_on(grid, image, view), *drawn, *self._obstacle)

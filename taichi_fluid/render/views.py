@@ -18,6 +18,7 @@ from ..simulation import Simulation
 from .arrows import render_arrows
 from .camera import View, orbit_view
 from .colour_maps import Tables
+from .foam import FoamPicture
 from .image import Image
 from .legend import Legend
 from .liquid import LiquidPicture
@@ -392,6 +393,7 @@ class LiquidSurface:
 
     def __init__(self, parts: Parts):
         self.parts, self._picture = parts, LiquidPicture(parts.simulation.grid)
+        self._foam = FoamPicture(parts.simulation.grid)
 
     def needs(self, look: Look) -> tuple:
         """What of a look the preparation depends on: nothing."""
@@ -413,6 +415,14 @@ class LiquidSurface:
         light = (sun, look.ambient, light_direction(look, parts.simulation.grid.dim))
         background, liquid = (look.background_top, look.background_bottom), (config.absorption, config.colour)
         self._picture.draw(image, background, look.exposure, liquid, light, parts.view(image), parts.bodies)
+        body = parts.simulation.liquid
+        if body is not None and body.has_foam:
+            distance = parts.bodies[0] if parts.bodies else None
+            parts.lay_over(
+                lambda image: self._foam.draw(
+                    image, body.foam.particles, self._picture.phi, config.absorption, parts.view(image), distance
+                )
+            )
 
 
 def light_direction(look: Look, dim: int) -> list[float]:

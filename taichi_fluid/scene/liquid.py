@@ -67,6 +67,16 @@ class Liquid(Config):
         ge=0,
         le=1e3,
     )
+    foam: float = number(
+        0.0,
+        "1",
+        "spray, foam and bubbles that are made where it is violent; 1 is usual, 0 none",
+        slider=(0, 4),
+        ge=0,
+        le=100,
+    )
+    foam_speed: float = number(1.0, "m/s", "speed from which on it makes foam", slider=(0.1, 5), gt=0, le=1e4)
+    foam_life: float = number(2.0, "s", "how long foam lasts on average", slider=(0.1, 10), gt=0, le=1e4)
     absorption: Annotated[
         tuple[
             Annotated[float, Field(ge=0, le=1e4)],

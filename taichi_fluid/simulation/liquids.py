@@ -63,6 +63,14 @@ def project_liquid(engine: Any, dt: float) -> Iterator[None]:
     liquid.scatter(engine.state.velocity.current, config.flip if config.transfer == "flip" else None)
 
 
+def make_foam(engine: Any, dt: float) -> None:
+    """Move spray, foam and bubbles, and make more where the liquid is violent."""
+    config = engine.scene.liquid
+    engine.liquid.foam_up(
+        engine.state.velocity.current, dt, engine.scene.gravity, config.foam, config.foam_speed, config.foam_life
+    )
+
+
 def waves(scene: Scene) -> float:
     """The speed, m/s, that what falls for a cell has: where no other is known, no wave should pass more in a step."""
     return math.sqrt(math.hypot(*scene.gravity) * scene.domain.dx) if scene.liquid is not None else 0.0

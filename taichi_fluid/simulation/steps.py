@@ -12,7 +12,7 @@ from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
 from .engine import Engine, Force, Stage
-from .liquids import carry_liquid, diffuse_liquid, pour, project_liquid
+from .liquids import carry_liquid, diffuse_liquid, make_foam, pour, project_liquid
 
 
 def move(engine: Engine, dt: float) -> None:
@@ -395,6 +395,7 @@ LIQUID = (
     Stage("forces", force),
     Stage("diffuse", diffuse_liquid),
     Stage("project", project_liquid),
+    Stage("foam", make_foam),
 )
 
 
