@@ -1,15 +1,18 @@
 """A liquid with a surface on one grid: particles carry it, a level set says where it ends, a projection keeps its volume."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..boundaries.sides import Boundary, Side
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import copy_values
 from ..pressure.solver import SolveResult
+from .crowding import Crowding
 from .extension import Extension
 from .foam import Foam
 from .free_surface import FreeSurface
@@ -27,8 +30,17 @@ FEW_LAYERS = 2
 """The same before the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
 
 
+def _smooth(side: Side) -> Side:
+    """A side as particles see it: friction is for ``diffuse`` alone, which knows how far from a wall it reaches."""
+    if not side.kind.is_closed:
+        return side
+    return replace(side, kind=Boundary.FREE_SLIP, velocity=(), values={}, fluxes={})
+
+
 class Liquid:
-    """A liquid that moves in steps: ``carry``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
+    """A liquid that moves in steps.
+
+    ``carry``, ``pour``, ``find_surface``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
@@ -38,18 +50,20 @@ class Liquid:
 
     Args:
         grid: A staggered grid.
-        walls: Its sides, closed or open.
+        walls: Its sides: closed, open, or inflows, in front of which one's own ``pour`` has to keep the cells full.
         scratch: Arrays to work in.
         solids: What stands in it.
     """
 
     def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None):
         self.grid, self.walls, self.solids = grid, walls, solids
+        self._smooth = Walls(grid, [[_smooth(side) for side in pair] for pair in walls.sides])
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
         self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
+        self._crowding = Crowding(grid, solids)
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
@@ -99,31 +113,47 @@ class Liquid:
             )
 
     def add(
-        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float] | None = None
+        self,
+        shape: str,
+        a: Sequence[float],
+        b: Sequence[float],
+        radius: float,
+        velocity: Sequence[float] | None = None,
+        time: float = 0.0,
     ) -> None:
         """Fill a shape of ``operators.shapes`` with liquid at a velocity, m/s; what is in a solid or liquid already stays.
 
-        ``find_surface`` is to be called when all is added.
+        The lattice of the particles has gone along with that velocity for ``time`` seconds. ``find_surface`` is to be called
+        when all is added.
         """
         before = self.particles.count
         self.particles.place()
-        self._seeding.fill(self.particles, shape, a, b, radius, velocity)
+        self._seeding.fill(self.particles, shape, a, b, radius, velocity, time)
         self.target += self.particles.count - before
-        self.particles.sort()
 
     def pour(
-        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
+        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float], time: float
     ) -> None:
-        """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s."""
-        self.add(shape, a, b, radius, velocity)
+        """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s.
+
+        Called after each ``carry``, with the ``time`` then, and ``drive`` before it, as much is poured as has flowed out of the
+        shape.
+        """
+        self.add(shape, a, b, radius, velocity, time)
         self._seeding.drive(self.particles, shape, a, b, radius, velocity)
+
+    def drive(
+        self, faces, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
+    ) -> None:
+        """Let a velocity on the faces be that of what is poured in a shape, before ``carry``."""
+        self._seeding.drive_faces(faces, shape, a, b, radius, velocity)
 
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface."""
         self.expansion.fill(0.0)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, LAYERS)
-        self.walls.fill_velocity(velocity, keep=True)
+        self._smooth.fill_velocity(velocity, keep=True)
 
     def take_over(self, velocity) -> None:
         """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
@@ -136,17 +166,20 @@ class Liquid:
         self.find_surface()
 
     def find_surface(self) -> None:
-        """Find where the particles are, and the surface."""
+        """Find where the particles are, who has left, and the surface."""
+        before = self.particles.count
         self.particles.sort()
+        if self._leaves:
+            self.target -= before - self.particles.count
         self._surface.find(self.particles, self.phi)
 
     def carry(self, velocity, dt: float) -> None:
-        """Move the particles along a velocity that ``scatter`` has continued beyond the surface, and find that."""
+        """Move the particles along a velocity that ``scatter`` has continued beyond the surface.
+
+        ``find_surface`` is to be called when what is poured then is there too.
+        """
         self.motion.move(self.particles, velocity, dt)
-        before = self.particles.count
-        self.find_surface()
-        if self._leaves:
-            self.target -= before - self.particles.count
+        self.particles.scattered()
 
     def balance(self, crossed: float) -> None:
         """Have the next surface hold what the particles do; ``crossed`` is how many cells the fastest have gone since this one."""
@@ -158,7 +191,7 @@ class Liquid:
         ``crossed`` is how many cells the fastest cross in ``dt``.
         """
         self._transfer.to_faces(self.particles, velocity, self._weight)
-        self._seeding.find_crowding(self.particles, self.phi, self.expansion, dt, crossed)
+        self._crowding.find(self.particles, self.phi, self.expansion, dt, crossed)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
 
     def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
@@ -204,7 +237,7 @@ class Liquid:
         if flip is not None and self._before is None:
             raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
         self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
-        self.walls.fill_velocity(velocity, keep=True)
+        self._smooth.fill_velocity(velocity, keep=True)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1
         self._seeding.restore(self.particles, self.phi, velocity, self.lacking, self._steps)

@@ -311,7 +311,7 @@ class ParticleSurface:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
         self.grid, self.solids = grid, solids
-        self._closed = int_vector(2 * grid.dim)(*(int(side.kind.is_closed) for pair in walls.sides for side in pair))
+        self._closed = int_vector(2 * grid.dim)(*(int(not side.is_open) for pair in walls.sides for side in pair))
         self._kernels = surface_kernels(grid.costly_loops, solids is not None)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()

@@ -213,14 +213,15 @@ class Particles:
         return self.position, self.velocity, self.affine, self.order, self.starts, self.room
 
     def reserve(self, room: int) -> None:
-        """Make room for so many in all."""
+        """Make room for so many in all; which are in a cell stays known."""
         if room <= self.room:
             return
         names = tuple(self.components(self.grid.dim))
         old, before, count = [getattr(self, name) for name in names], self.room, self.count
-        self._placed = False
+        order = self.order.to_numpy()
         ti.sync()  # what is dropped here may be in use
         self._make(max(int(GROWTH * room), 64))
+        self.order.from_numpy(np.concatenate([order, np.arange(before, self.room, dtype=np.int32)]))
         for source, name in zip(old, names, strict=True):
             target, values = getattr(self, name), source.to_numpy().reshape(-1, before)
             wider = np.zeros((len(values), self.room), np.float32)
@@ -259,6 +260,10 @@ class Particles:
         self.reserve(self.count + added)
         self.count += added
         self._placed = self._placed and not added
+
+    def scattered(self) -> None:
+        """They have been moved: which are in a cell is to be found anew."""
+        self._placed = False
 
     def place(self) -> None:
         """Find which particles each cell has, those too that were made since ``sort``; they stay where they are in memory."""

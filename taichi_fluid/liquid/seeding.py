@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, kernel_family, neighbour
+from ..kernels import Array, cells_of, flat, float_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
@@ -20,14 +20,12 @@ MOST = {2: 36, 3: 32}
 FEWER = {2: 14, 3: 12}
 """Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
 while there are more in all than there should be."""
-RESTORED = 0.1
-"""Part of what particles are too many or too few, over 3^dim cells, that a step of a cell or more spreads or gathers."""
-UNSURE = 0.15
-"""What particles beside solids may be too many by before they are spread."""
 FIRST_SHARE = 1e-4
 """Chance of a place for each particle that is lacking, before it is known how many places there are."""
 EVERYWHERE = 2.0
 """What is more likely than all others."""
+RIM = 0.51
+"""How far beyond a source, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
 """How deep, in cells, a cell lies at least where particles are put that have been taken away elsewhere."""
 
@@ -40,7 +38,7 @@ class Shape:
     a: object
     b: object
     radius: object
-    along: object = None  # unit vector that what fills it goes along, or 0
+    shift: object = None  # how far the lattice that fills it has been moved, in cells
 
     @ti.func
     def has(self, x):
@@ -66,26 +64,27 @@ class Ground:
 
 
 @traced
-def _solids(distance, n, origin, dx):
+def bare_solids(distance, n, origin, dx):
     """Solids of which nothing but the distance to them is asked."""
     return CutCells(None, distance, None, None, n, origin, dx)
 
 
 @ti.func
-def _seed_of(I, place):
-    """One of the places of the lattice in a cell, in cells."""
+def _seed_of(I, place, shift):
+    """One of the places in a cell of a lattice that has been moved by ``shift``, in cells."""
     x, rest, along = ti.cast(I - 1, ti.f32), place, ti.static(PER_AXIS[I.n])
     for axis in ti.static(range(I.n)):
-        x[axis] += (ti.cast(rest % along, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PER_AXIS[I.n])
+        at = (ti.cast(rest % along, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PER_AXIS[I.n]) + shift[axis]
+        x[axis] += at - ti.floor(at)
         rest = rest // along
     return x
 
 
 @ti.func
-def _is_vacant(cloud, c, seed):
-    """Whether no particle of the cell lies in the part of it around a seed."""
+def _is_vacant(cloud, cell, seed):
+    """Whether no particle of a cell is nearer to a seed than to all others."""
     vacant = ti.i32(1)
-    for i in range(cloud.starts[c], cloud.starts[c + 1]):
+    for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
         way = ti.abs(vector_at(cloud.position, cloud.order[i], cloud.room, seed) - seed)
         if way.max() <= ti.f32(0.5 / PER_AXIS[seed.n]):
             vacant = 0
@@ -93,27 +92,14 @@ def _is_vacant(cloud, c, seed):
 
 
 @ti.func
-def _is_ahead(way, along):
-    """Whether what was put at a seed, and has come this far, has not yet made room for the next along its path."""
-    spacing = ti.f32(1.0 / PER_AXIS[way.n])
-    gone = way.dot(along)
-    aside = ti.abs(way - gone * along)
-    return ti.cast(gone > 0 and gone < ti.f32(0.999) * spacing and aside.max() < ti.f32(0.499) * spacing, ti.i32)
-
-
-@ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
-    seed, n, wanted = _seed_of(I, place), ground.solids.n, ti.i32(0)
+    seed, n, wanted = _seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
     if shape.has(ground.solids.origin + seed * ground.solids.dx):
-        wanted = ground.is_free(seed) * _is_vacant(cloud, ti.cast(c, ti.i32), seed)
-        if wanted == 1 and shape.along.dot(shape.along) > 0:
-            for around in range(ti.static(3**I.n)):
-                J = neighbour(I, around)
-                if (ti.min(ti.max(J, 1), n) == J).all():
-                    cell = ti.cast(flat(J, strides_of(n)), ti.i32)
-                    for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
-                        way = vector_at(cloud.position, cloud.order[i], cloud.room, seed) - seed
-                        wanted = wanted * (ti.i32(1) - _is_ahead(way, shape.along))
+        wanted = ground.is_free(seed)
+        for around in range(ti.static(3**I.n)):
+            J = neighbour(I, around)
+            if wanted == 1 and (ti.min(ti.max(J, 1), n) == J).all():
+                wanted = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed)
     return wanted
 
 
@@ -134,7 +120,7 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
     if count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
-        seed = _seed_of(I, place)
+        seed = _seed_of(I, place, ground.solids.origin * ti.f32(0.0))
         few = count < ti.static(LEAST[I.n]) and depth >= BELOW
         if lack.likely >= EVERYWHERE:
             few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
@@ -160,13 +146,16 @@ def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: In
     for place in range(ti.static(FULL[s.n])):
         if p < end:
             if wants(c, I, place, *args) == 1:
-                maker.make(p, _seed_of(I, place))
+                maker.make(p, _seed_of(I, place, maker.shift))
                 p += 1
 
 
 @argument
 class Maker:
-    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``."""
+    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``.
+
+    They are put in places of a lattice that has been moved by ``shift``.
+    """
 
     position: object
     velocity: object
@@ -177,6 +166,7 @@ class Maker:
     faces: object
     n: object
     sampled: object
+    shift: object
 
     @ti.func
     def make(self, p, x):
@@ -198,33 +188,12 @@ def _drop_surplus_at(c, I, s, cloud, most):
 
 
 @ti.func
-def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
-    """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
-    out[c] = ti.f32(0.0)
-    if phi[c] < 0:
-        full, beside, within = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.i32(0)
-        if ti.static(ground.given):
-            nearest = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
-            beside, within = ti.cast(nearest < ti.f32(2.5), ti.i32), ti.cast(nearest < 0, ti.i32)
-        total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
-        for around in range(ti.static(3**s.n)):
-            J, share = ti.min(ti.max(neighbour(I, around), 1), ground.solids.n), ti.f32(1.0)
-            cell = ti.cast(flat(J, s), ti.i32)
-            if ti.static(ground.given):
-                if beside == 1:
-                    away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
-                    share = ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
-            total += cloud.starts[cell + 1] - cloud.starts[cell]
-            room += share
-            highest = ti.max(highest, phi[cell])
-        own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
-        crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(1.0))) - ti.f32(1.0)
-        if beside == 1:
-            crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
-        crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
-        # Beside the surface cells are not full, and lack nothing.
-        if within == 0 and (crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx):
-            out[c] = rate * crowd
+def _drive_faces_at(c, I, s, u: Array, shape, speed, ground):
+    for axis in ti.static(range(s.n)):
+        x = ground.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * ground.dx
+        x[axis] -= ti.f32(0.5) * ground.dx
+        if shape.distance(x, shape.a, shape.b, shape.radius) < ti.f32(RIM) * ground.dx:
+            u[c + axis * cells_of(s, ground.n)] = speed[axis]
 
 
 @kernel_family
@@ -239,7 +208,7 @@ def shape_kernels(loops, shape, given):
         starts: IntArray,
         room: ti.i32,
         counts: IntArray,
-        along: Point,
+        shift: Point,
         a: Point,
         b: Point,
         radius: ti.f32,
@@ -248,9 +217,9 @@ def shape_kernels(loops, shape, given):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius, along))
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
         each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
 
     @ti.kernel
@@ -264,7 +233,7 @@ def shape_kernels(loops, shape, given):
         offsets: IntArray,
         first: ti.i32,
         speed: Point,
-        along: Point,
+        shift: Point,
         a: Point,
         b: Point,
         radius: ti.f32,
@@ -273,10 +242,10 @@ def shape_kernels(loops, shape, given):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, velocity, affine, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius, along))
-        maker = Maker(position, velocity, affine, room, first, speed, distance, n, False)
+        wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
+        maker = Maker(position, velocity, affine, room, first, speed, distance, n, False, shift)
         each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
 
     @ti.kernel
@@ -300,7 +269,24 @@ def shape_kernels(loops, shape, given):
                 for k in ti.static(range(loops.dim**2)):
                     affine[p + k * room] = ti.f32(0.0)
 
-    return count_in_shape, make_in_shape, drive_in_shape
+    @ti.kernel
+    def drive_faces(
+        velocity: Array,
+        speed: Point,
+        a: Point,
+        b: Point,
+        radius: ti.f32,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = bare_solids(distance, n, origin, dx)
+        loops.each_cell_in(
+            n * 0 + 1, n + 2, n, _drive_faces_at, (velocity, Shape(distance_of, a, b, radius), speed, ground)
+        )
+
+    return count_in_shape, make_in_shape, drive_in_shape, drive_faces
 
 
 @kernel_family
@@ -322,7 +308,7 @@ def depth_kernels(loops, given):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
         each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts))
 
@@ -345,34 +331,22 @@ def depth_kernels(loops, given):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, velocity, affine, order, starts, room)
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True)
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
         each_cell(n, _make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
-
-    @ti.kernel
-    def find_crowding(
-        position: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        phi: Array,
-        out: Array,
-        rate: ti.f32,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(_solids(distance, n, origin, dx), given)
-        cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
 
     @ti.kernel
     def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
 
-    return count_in_depth, make_in_depth, find_crowding, drop_surplus
+    return count_in_depth, make_in_depth, drop_surplus
+
+
+def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
+    """What a kernel makes its ``Ground`` of; ``nothing`` is any array, for where there are no solids."""
+    distance = nothing if solids is None else solids.distance
+    return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
 
 
 class Seeding:
@@ -394,10 +368,6 @@ class Seeding:
         self._kernels = depth_kernels(grid.costly_loops, solids is not None)
         self._nothing, self.share = ti.ndarray(ti.f32, 1), FIRST_SHARE
 
-    def _ground(self) -> tuple:
-        grid, distance = self.grid, self._nothing if self.solids is None else self.solids.distance
-        return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
-
     def fill(
         self,
         particles: Particles,
@@ -406,21 +376,23 @@ class Seeding:
         b: Sequence[float],
         radius: float,
         velocity: Sequence[float] | None = None,
+        time: float = 0.0,
     ) -> None:
         """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after.
 
-        Nor where one of that velocity was put that has not yet gone on by the spacing of the lattice.
+        The places of the lattice go along with that velocity for ``time`` seconds: so what was put there before, and has
+        gone on, is where the lattice is, and where it has left is as much room as has to be filled.
         """
         dim, point = self.grid.dim, float_vector(self.grid.dim)
-        speed, size = velocity or (0.0,) * dim, math.hypot(*(velocity or (0.0,)))
-        along = point(*(component / size if size else 0.0 for component in speed))
+        speed = velocity or (0.0,) * dim
+        shift = point(*(math.fmod(component * time / self.grid.dx, 1.0) for component in speed))
         kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None)
-        where = (point(*a), point(*b), radius, *self._ground())
+        where = (point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing))
         position, _, _, order, starts, room = particles.arrays()
-        kernels.count_in_shape(position, order, starts, room, self._counts, along, *where)
+        kernels.count_in_shape(position, order, starts, room, self._counts, shift, *where)
         first = self._make_room(particles)
         if first < particles.count:
-            kernels.make_in_shape(*particles.arrays(), self._offsets, first, point(*speed), along, *where)
+            kernels.make_in_shape(*particles.arrays(), self._offsets, first, point(*speed), shift, *where)
 
     def drive(
         self,
@@ -437,6 +409,17 @@ class Seeding:
         arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
         where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
         kernels.drive_in_shape(*arrays, point(*velocity), *where)
+
+    def drive_faces(
+        self, faces, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
+    ) -> None:
+        """Set a velocity on the faces to ``velocity``, m/s, as far as what lies in a shape, in metres, is moved by it."""
+        grid, point = self.grid, float_vector(self.grid.dim)
+        grid.require(grid.dim, faces=faces)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None)
+        kernels.drive_faces(
+            faces, point(*velocity), point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing)
+        )
 
     def restore(self, particles: Particles, phi, velocity, lacking: int, draw: int) -> None:
         """Make particles where deep in the liquid they are too few, of the velocity on the faces; drop where too many.
@@ -459,22 +442,13 @@ class Seeding:
 
     def _put(self, particles: Particles, velocity, phi, likely: float, draw: int) -> int:
         """Put particles where they are wanted; how many."""
-        kernels, where = self._kernels, (phi, likely, draw, *self._ground())
+        kernels, where = self._kernels, (phi, likely, draw, *ground_of(self.grid, self.solids, self._nothing))
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_depth(position, order, starts, room, self._counts, *where)
         first = self._make_room(particles)
         if first < particles.count:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
-
-    def find_crowding(self, particles: Particles, phi, out, dt: float, crossed: float = 1.0) -> None:
-        """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
-
-        Less where the fastest have ``crossed`` less than a cell: else short steps would stir the liquid by what is noise.
-        """
-        position, _, _, order, starts, room = particles.arrays()
-        rate = min(crossed, 1.0) * RESTORED / dt
-        self._kernels.find_crowding(position, order, starts, room, phi, out, rate, *self._ground())
 
     def _make_room(self, particles: Particles) -> int:
         """Make room for those counted; how many there were before."""

@@ -7,6 +7,7 @@ from typing import Any
 from ..liquid.liquid import Liquid
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
+from ..scene.liquid import inflows
 
 
 def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
@@ -18,17 +19,32 @@ def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
     liquid.begin(velocity)
 
 
-def pour(engine: Any, dt: float) -> None:
-    """Fill what sources cover with liquid of their velocity."""
+def _poured(engine: Any, dt: float) -> Iterator[tuple]:
+    """What is poured in a step, by sources and through inflows: shape, points, radius, and the velocity that it has, m/s."""
     for source in engine.scene.sources:
         if source.active(engine.time):
-            engine.liquid.pour(source.shape, *source.geometry(), source.velocity)
+            yield source.shape, *source.geometry(), source.velocity
+    for middle, half, velocity in inflows(engine.scene, dt):
+        yield "box", middle, half, 0.0, velocity
 
 
-def carry_liquid(engine: Any, dt: float) -> Iterator[None]:
-    """Carry the particles along the velocity; theirs, on the faces, is the new one."""
+def carry_liquid(engine: Any, dt: float) -> None:
+    """Carry the particles along the velocity, which is theirs where they are poured."""
+    for what in _poured(engine, dt):
+        engine.liquid.drive(engine.state.velocity.current, *what)
     engine.liquid.motion.third = engine.scene.solver.trace == "rk3"
     engine.liquid.carry(engine.state.velocity.current, dt)
+
+
+def pour(engine: Any, dt: float) -> None:
+    """Fill what sources cover, and what has come in through inflows, with liquid of their velocity."""
+    for what in _poured(engine, dt):
+        engine.liquid.pour(*what, engine.time + dt)
+
+
+def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
+    """Find the surface; the velocity of the particles, on the faces, is the new one."""
+    engine.liquid.find_surface()
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)

@@ -12,7 +12,7 @@ from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
 from .engine import Engine, Force, Stage
-from .liquids import carry_liquid, diffuse_liquid, make_foam, pour, project_liquid
+from .liquids import carry_liquid, diffuse_liquid, gather_liquid, make_foam, pour, project_liquid
 
 
 def move(engine: Engine, dt: float) -> None:
@@ -390,8 +390,9 @@ COLLOCATED = (
 
 
 LIQUID = (
-    Stage("sources", pour),
     Stage("carry", carry_liquid),
+    Stage("sources", pour),
+    Stage("gather", gather_liquid),
     Stage("forces", force),
     Stage("diffuse", diffuse_liquid),
     Stage("project", project_liquid),

@@ -1,0 +1,105 @@
+"""Sides of a box of liquid: what flows in through them, what they hold back, what a liquid cannot have there."""
+
+import numpy as np
+import pytest
+from test_liquid import fastest, water
+
+import taichi_fluid as tf
+from taichi_fluid.scene import SceneError
+
+TOP_OPEN = ["free-slip", "open"]
+
+
+def inflow(*velocity):
+    return {"kind": "inflow", "velocity": list(velocity)}
+
+
+def spout(lower, upper, *velocity):
+    """A wall with a hole in it through which water comes."""
+    return {"kind": "no-slip", "parts": [{"lower": lower, "upper": upper, **inflow(*velocity)}]}
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize(
+    ("size", "cells", "sides", "rate", "speed"),
+    [
+        ([1.0, 0.5], 32, [[spout([0.125], [0.3125], 1.0, 0.0), "free-slip"], TOP_OPEN], 0.1875, 1.0),
+        ([1.0, 0.5], 32, [["free-slip", spout([0.125], [0.3125], -1.0, 0.0)], TOP_OPEN], 0.1875, 1.0),
+        ([1.0, 0.5], 32, [["free-slip", inflow(-0.5, 0.0)], TOP_OPEN], 0.25, 0.5),
+        ([0.5, 0.5], 16, [["free-slip"] * 2, [inflow(0.0, 0.5), "open"]], 0.25, 0.5),
+        (
+            [0.8, 0.4, 0.4],
+            16,
+            [[spout([0.1, 0.1], [0.3, 0.3], 3.0, 0.0, 0.0), "open"], TOP_OPEN, ["no-slip"] * 2],
+            0.12,
+            3.0,
+        ),
+    ],
+    ids=["a part", "a part of an upper side", "all of a side", "the floor", "3D, over a cell in a step"],
+)
+def test_as_much_flows_in_as_a_side_says(size, cells, sides, rate, speed, dt):
+    """At any step: places of a lattice that goes along with what flows in are filled as they come through the side."""
+    gravity = [0.0] * len(size)
+    scene = water(size, cells, solver={"max_dt": dt})
+    scene = scene.with_values({"domain.boundaries": sides, "fluid.gravity": gravity})
+    simulation = tf.Simulation(scene)
+    simulation.advance(0.1)
+    # A layer of the lattice more or less: a third (2D) or half of a cell of those that have come in.
+    layer = rate / speed * simulation.grid.dx / (3 if len(size) == 2 else 2)
+    assert simulation.liquid.volume == pytest.approx(0.1 * rate, abs=layer + 0.01 * rate)
+    simulation.advance(0.1)
+    assert simulation.liquid.volume == pytest.approx(0.2 * rate, abs=layer + 0.01 * rate)
+
+
+def test_a_full_channel_flows_as_a_plug():
+    """In through one side and out through the other: one speed everywhere, and nothing is lost on the way."""
+    scene = water([1.0, 0.25], 32, [([0.0, 0.0], [1.0, 0.25])], fluid={"rho": 1000.0})
+    scene = scene.with_values(
+        {
+            "domain.boundaries": [[inflow(1.0, 0.0), "open"], ["free-slip", "free-slip"]],
+            "fluid.gravity": [0.0, 0.0],
+            "liquid.bodies.0.velocity": [1.0, 0.0],
+        }
+    )
+    simulation = tf.Simulation(scene)
+    full = simulation.liquid.particles.count
+    for _ in range(60):
+        simulation.step(0.02)
+    velocity = simulation.to_numpy("velocity")
+    assert np.abs(velocity[0] - 1.0).max() < 1e-4
+    assert np.abs(velocity[1]).max() < 1e-4
+    # What the last step carried out, and what the next will bring in.
+    assert abs(simulation.liquid.particles.count - full) < 0.03 * full
+
+
+@pytest.mark.parametrize("floor", ["free-slip", "no-slip"])
+def test_a_wall_makes_a_liquid_no_faster(floor):
+    """Without friction a floor that water sticks to is one that it slides along: it ran at 80 m/s, in steps of 0.1 ms."""
+    scene = water([2.0, 1.0], 64, [([0.0, 0.0], [0.5, 0.8])], liquid={"transfer": "apic"})
+    simulation = tf.Simulation(scene.with_values({"domain.boundaries": [["no-slip", "open"], [floor, "open"]]}))
+    highest = 0.0
+    while simulation.time < 0.7:
+        simulation.step()
+        highest = max(highest, fastest(simulation))
+    # What falls all the way has sqrt(2 g h); a front that shoots out of a corner has that of shallow water, 2 sqrt(g h).
+    assert 2.0 < highest < 1.1 * 2.0 * np.sqrt(9.81 * 0.8)
+    assert simulation.steps < 200
+
+
+@pytest.mark.parametrize(
+    ("sides", "told"),
+    [
+        ([["outflow", "open"], TOP_OPEN], "domain.boundaries.0.0 is 'outflow'"),
+        ([["periodic"] * 2, TOP_OPEN], "has sides that are closed, open, or inflows"),
+        ([[inflow(-1.0, 0.0), "open"], TOP_OPEN], "flows in there, and leaves through open sides"),
+        ([["free-slip", "open"], ["free-slip", inflow(0.0, 1.0)]], "domain.boundaries.1.1.velocity is [0.0, 1.0]"),
+        ([[inflow("y", 0.0), "open"], TOP_OPEN], "flows in with one velocity, of numbers"),
+        ([[{"kind": "open", "parts": [{"lower": [0.1], "upper": [0.5], "kind": "no-slip"}]}, "open"], TOP_OPEN], "has sides in parts"),
+        ([[{**inflow(1.0, 0.0), "values": {"smoke": 1.0}}, "open"], TOP_OPEN], "domain.boundaries.0.0"),
+    ],
+)  # fmt: skip
+def test_what_a_side_of_a_liquid_cannot_be_is_refused_in_a_sentence(sides, told):
+    with pytest.raises(SceneError) as caught:
+        water([1.0, 1.0], 16, [([0.0, 0.0], [0.4, 0.6])]).with_values({"domain.boundaries": sides})
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
