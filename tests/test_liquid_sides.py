@@ -1,4 +1,4 @@
-"""Sides of a box of liquid: what flows in through them, what they hold back, what a liquid cannot have there."""
+"""What comes into a box of liquid, and what leaves it: through sides and sinks, and from a pointer that pours."""
 
 import numpy as np
 import pytest
@@ -84,6 +84,78 @@ def test_a_wall_makes_a_liquid_no_faster(floor):
     # What falls all the way has sqrt(2 g h); a front that shoots out of a corner has that of shallow water, 2 sqrt(g h).
     assert 2.0 < highest < 1.1 * 2.0 * np.sqrt(9.81 * 0.8)
     assert simulation.steps < 200
+
+
+@pytest.mark.parametrize("dt", [0.02, 0.005])
+@pytest.mark.parametrize("width", [0.1, 0.2])
+def test_a_sink_takes_what_falls_into_it(width, dt):
+    """Air is in it: through all of its edge comes what has fallen from the surface, sqrt(2 g h) fast, at any step."""
+    sink = {"shape": "box", "center": [0.5, 0.0], "size": [width, 0.1], "sink": True}
+    scene = water([1.0, 1.0], 64, [([0.0, 0.0], [1.0, 0.6])], sources=[sink], solver={"max_dt": dt})
+    simulation = tf.Simulation(scene)
+    simulation.advance(0.3)
+    for _ in range(3):
+        before = simulation.liquid.volume
+        assert simulation.to_numpy("level set")[32, 0] > 0  # air
+        simulation.advance(0.05)
+        lost = (before - simulation.liquid.volume) / 0.05
+        assert simulation.liquid.lacking == 0  # nothing of it is made up for
+        # What its edge lies deep in the mean; a corner that water goes around takes a little more.
+        expected = (width + 0.1) * np.sqrt(2 * 9.81 * (before - 0.04))
+        assert lost == pytest.approx(expected, rel=0.12)
+
+
+def test_a_source_and_a_sink_fill_and_empty_a_tank_and_end_when_they_say():
+    jet = {"shape": "box", "center": [0.2, 0.8], "size": [0.1, 0.1], "velocity": [0.0, -1.0], "end": 0.2}
+    sink = {"shape": "sphere", "center": [0.7, 0.1], "radius": 0.1, "sink": True, "begin": 0.3}
+    simulation = tf.Simulation(water([1.0, 1.0], 32, [([0.0, 0.0], [1.0, 0.3])], sources=[jet, sink]))
+    simulation.advance(0.2)
+    full = simulation.liquid.volume
+    assert full == pytest.approx(0.3 + 0.01 + 0.02, rel=0.02)
+    simulation.advance(0.1)
+    assert simulation.liquid.volume == pytest.approx(full, rel=0.003)
+    simulation.advance(3.0)
+    assert simulation.liquid.volume < 0.1
+    assert fastest(simulation) < 2.0
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_pointer_pours(dim):
+    """As much as its stroke covers, once; what it leaves is at rest and falls."""
+    simulation = tf.Simulation(water([1.0] * dim, 24, live={"pour": True}, solver={"max_dt": 0.005}))
+    up, radius = 1, 0.1
+    at = [0.8 if axis == up else 0.5 for axis in range(dim)]
+    simulation.paint(at, at, radius, pour=True)
+    covered = np.pi * radius**2 if dim == 2 else 4 / 3 * np.pi * radius**3
+    poured = simulation.liquid.volume
+    assert poured == pytest.approx(covered, rel=0.1)
+    simulation.paint(at, at, radius, pour=True)
+    assert simulation.liquid.volume == poured
+    simulation.advance(0.2)
+    height = simulation.liquid.particles.to_numpy()["position"][:, up].mean()
+    assert height == pytest.approx(0.8 - 0.5 * 9.81 * 0.2**2, abs=0.02)
+    simulation.paint(at, [0.7, *at[1:]], 0.05, [1.0] + [0.0] * (dim - 1), pour=True)
+    assert simulation.liquid.volume > 1.2 * poured
+    velocity = simulation.liquid.particles.to_numpy()["velocity"]
+    assert velocity[:, 0].max() == pytest.approx(1.0, abs=0.01)
+    simulation.step()
+    assert simulation.check() < 5.0
+
+
+def test_only_a_liquid_pours_and_drains():
+    with pytest.raises(ValueError, match="pour is True; there is no liquid"):
+        tf.Simulation(tf.Scene.from_dict({"name": "gas", "domain": {"size": [1.0, 1.0], "resolution": 8}})).paint(
+            [0.5, 0.5], [0.5, 0.5], 0.1, pour=True
+        )
+    sink = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.1, "sink": True}
+    for values, told in (
+        ({"live": {"pour": True}}, "live.pour is True, which is for a liquid"),
+        ({"sources": [sink]}, r"sources\[0\].sink is True, which is for a liquid"),
+        ({"sources": [{**sink, "velocity": [0.0, 1.0]}], "liquid": {}}, "has a velocity and is a sink"),
+        ({"sources": [{**sink, "sink": False}], "liquid": {}}, "pours with one, or is a sink"),
+    ):
+        with pytest.raises(SceneError, match=told):
+            tf.Scene.from_dict({"name": "any", "domain": {"resolution": 8, "size": [1.0, 1.0]}, **values})
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from .motion import Motion
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
 from .seeding import Seeding
+from .sinks import Sinks
 from .surface_tension import SurfaceTension
 from .transfer import Transfer
 from .viscosity import Viscosity
@@ -40,7 +41,7 @@ def _smooth(side: Side) -> Side:
 class Liquid:
     """A liquid that moves in steps.
 
-    ``carry``, ``pour``, ``find_surface``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
+    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
@@ -53,9 +54,12 @@ class Liquid:
         walls: Its sides: closed, open, or inflows, in front of which one's own ``pour`` has to keep the cells full.
         scratch: Arrays to work in.
         solids: What stands in it.
+        drains: Whether ``drain`` will be called.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None):
+    def __init__(
+        self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None, *, drains: bool = False
+    ):
         self.grid, self.walls, self.solids = grid, walls, solids
         self._smooth = Walls(grid, [[_smooth(side) for side in pair] for pair in walls.sides])
         self.particles, self.phi = Particles(grid), grid.array()
@@ -63,7 +67,8 @@ class Liquid:
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
         self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
-        self._crowding = Crowding(grid, solids)
+        self._crowding, self._sinks = Crowding(grid, solids), Sinks(grid)
+        self._drained: list[tuple] = []
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
@@ -71,7 +76,7 @@ class Liquid:
         self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
-        self._leaves = any(side.is_open for pair in walls.sides for side in pair)
+        self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
         """The projection, with the pressure solver of a method; built anew where that is another."""
@@ -148,6 +153,17 @@ class Liquid:
         """Let a velocity on the faces be that of what is poured in a shape, before ``carry``."""
         self._seeding.drive_faces(faces, shape, a, b, radius, velocity)
 
+    def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
+        """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
+
+        Called after each ``carry``, liquid flows into the shape as through a hole.
+        """
+        if not self._leaves:
+            self.particles.sort()  # where others crowd, some have been taken away already, which are made up for
+            self._leaves = True
+        self._sinks.take(self.particles, shape, a, b, radius)
+        self._drained.append((shape, a, b, radius))
+
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface."""
         self.expansion.fill(0.0)
@@ -172,6 +188,11 @@ class Liquid:
         if self._leaves:
             self.target -= before - self.particles.count
         self._surface.find(self.particles, self.phi)
+        for shape in self._drained:
+            self._sinks.open(self.phi, *shape)
+        if self._drained:
+            self._surface.fill_ghosts(self.phi)
+        self._drained.clear()
 
     def carry(self, velocity, dt: float) -> None:
         """Move the particles along a velocity that ``scatter`` has continued beyond the surface.

@@ -334,11 +334,15 @@ class ParticleSurface:
             others = self.solids.arguments()
         self._kernels.mark_rows(starts, self._marks, self._closed, grid.n)
         self._kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
-        self._kernels.fill_ghosts(phi, grid.n)
+        self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
             self._kernels.wet_corners(self._found, phi, *others)
-            self._kernels.fill_ghosts(phi, grid.n)
+            self.fill_ghosts(phi)
+
+    def fill_ghosts(self, phi) -> None:
+        """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""
+        self._kernels.fill_ghosts(phi, self.grid.n)
 
     def balance(self, particles: Particles, phi, crossed: float) -> None:
         """Raise the next surface that is found, or lower it, so that the volume below it comes to be that of the particles.

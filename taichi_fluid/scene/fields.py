@@ -449,6 +449,7 @@ class Live(Config):
     add: bool = Field(
         False, description="whether a drag adds, 60 times a second, what it otherwise sets, so that it piles up"
     )
+    pour: bool = Field(False, description="whether a drag leaves liquid, which falls from where the pointer is")
 
 
 class Output(Config):

@@ -106,6 +106,9 @@ def require_liquid(scene: Any) -> None:
     if scene.liquid is None:
         if scene.look.view not in GAS_VIEWS:
             raise ValueError(f"look.view is {scene.look.view!r}, which shows a liquid; the scene has no [liquid]")
+        sinks = [f"sources[{i}].sink" for i, source in enumerate(scene.sources) if source.sink]
+        for where in sinks + ["live.pour"] * scene.live.pour:
+            raise ValueError(f"{where} is True, which is for a liquid; the scene has no [liquid]")
         return
     for where, value, reason in _of_gas(scene):
         raise ValueError(f"{where} is {value!r}; a scene with a [liquid] {reason}")
@@ -113,8 +116,12 @@ def require_liquid(scene: Any) -> None:
         if count != scene.dim:
             raise ValueError(f"{where} has {count} coordinates; the box has {scene.dim} axes")
     for i, source in enumerate(scene.sources):
-        if source.velocity is None:
-            raise ValueError(f"sources[{i}] has no velocity; in a scene with a [liquid] it pours with one")
+        if source.sink and source.velocity is not None:
+            raise ValueError(f"sources[{i}] has a velocity and is a sink, which only takes away")
+        if source.velocity is None and not source.sink:
+            raise ValueError(
+                f"sources[{i}] has no velocity; in a scene with a [liquid] it pours with one, or is a sink"
+            )
 
 
 def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:

@@ -5,6 +5,7 @@ import os
 
 from ..carried import CARRIED, rate_of
 from ..limits import MAX_ARRAY_BYTES
+from .liquid import inflows
 from .rules import Scene
 from .text import SceneError
 
@@ -64,7 +65,7 @@ def bytes_of_particle(dim: int) -> int:
 
 
 def most_particles(scene: Scene) -> float:
-    """How many particles a liquid may come to have: those of its bodies, or with sources of a box that is full."""
+    """How many particles a liquid may come to have: those of its bodies, or of a box that is full, where more comes in."""
     box = math.prod(scene.domain.shape) * (9 if scene.dim == 2 else 8)
     if scene.liquid is None:
         return 0
@@ -73,7 +74,8 @@ def most_particles(scene: Scene) -> float:
         _, b, radius = body.geometry()
         volume = math.prod(2 * half for half in b) if body.shape == "box" else (2 * radius) ** scene.dim
         own += volume / scene.domain.dx**scene.dim * (9 if scene.dim == 2 else 8)
-    return 1.1 * min(box, box if scene.sources else own)
+    grows = scene.live.pour or any(not source.sink for source in scene.sources) or any(inflows(scene, 1.0))
+    return 1.1 * min(box, box if grows else own)
 
 
 def gib(count: float) -> str:

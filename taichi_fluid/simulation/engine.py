@@ -88,7 +88,8 @@ class Engine:
             self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
         self.liquid: Liquid | None = None
         if scene.liquid is not None:
-            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids)
+            drains = any(source.sink for source in scene.sources)
+            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids, drains=drains)
         level = None if self.liquid is None else self.liquid.phi
         self.diagnostics = Diagnostics(self.grid, self.solids, level)
         self.kept = Kept()

@@ -22,7 +22,7 @@ def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
 def _poured(engine: Any, dt: float) -> Iterator[tuple]:
     """What is poured in a step, by sources and through inflows: shape, points, radius, and the velocity that it has, m/s."""
     for source in engine.scene.sources:
-        if source.active(engine.time):
+        if source.active(engine.time) and not source.sink:
             yield source.shape, *source.geometry(), source.velocity
     for middle, half, velocity in inflows(engine.scene, dt):
         yield "box", middle, half, 0.0, velocity
@@ -37,9 +37,12 @@ def carry_liquid(engine: Any, dt: float) -> None:
 
 
 def pour(engine: Any, dt: float) -> None:
-    """Fill what sources cover, and what has come in through inflows, with liquid of their velocity."""
+    """Fill what sources cover, and what has come in through inflows, with liquid of their velocity; let sinks drain it."""
     for what in _poured(engine, dt):
         engine.liquid.pour(*what, engine.time + dt)
+    for source in engine.scene.sources:
+        if source.active(engine.time) and source.sink:
+            engine.liquid.drain(source.shape, *source.geometry())
 
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:

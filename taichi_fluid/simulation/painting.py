@@ -21,6 +21,7 @@ def paint(
     velocity: Sequence[float] | None = None,
     *,
     add: bool = False,
+    pour: bool = False,
     **amounts: float | Sequence[float] | None,
 ) -> None:
     """Paint a stroke into the flow; between two steps, not in the middle of one.
@@ -40,14 +41,17 @@ def paint(
         radius: Half its width, m.
         velocity: What the fluid under it is driven to, or with ``add`` made faster by, m/s.
         add: Whether to add.
+        pour: Whether to leave liquid of that velocity, or at rest, where there is none.
         amounts: What to paint, by the name of what is carried: a number, or one for each component.
 
     Raises:
-        ValueError: for numbers that are none, too large or too many, naming them.
+        ValueError: for numbers that are none, too large or too many, naming them; for a gas that is to be poured.
     """
     dim, carried = engine.grid.dim, engine.state.carried
     if not 0 < radius <= _LARGEST:
         raise ValueError(f"radius is {radius}; it must be a positive number of metres, {_LARGEST:g} at most")
+    if pour and engine.liquid is None:
+        raise ValueError("pour is True; there is no liquid in this scene")
     a, b = _numbers("a", a, dim), _numbers("b", b, dim)
     emitter = Emitter(engine.grid, "capsule", a, b, radius, periodic=engine.walls.periodic)
     share = dab_over_stroke(a, b, radius)
@@ -72,6 +76,10 @@ def paint(
         engine.fill_velocity(keep=True)
         if engine.liquid is not None:
             engine.liquid.follow(engine.state.velocity.current)
+    if pour and engine.liquid is not None:
+        engine.liquid.add("capsule", a, b, radius, target)
+        engine.liquid.find_surface()
+        engine.liquid.begin(engine.state.velocity.current)
 
 
 def _components(engine: Engine, name: str) -> int:

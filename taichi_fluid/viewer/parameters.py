@@ -38,12 +38,14 @@ OF_LIQUID = {
     "combustion": (),
     "domain": (),
     "solver": ("pressure", "tolerance", "max_iterations", "dt", "cfl", "max_dt"),
-    "live": ("pace", "radius", "push"),
+    "live": ("pace", "radius", "push", "pour"),
     "sources": ("velocity", "begin", "end", "center", "radius", "ends", "size"),
 }
 """Of tables that a gas has too, what a liquid has to do with."""
 NOT_OF_LIQUID = ("extinction", "incandescence", "albedo", "compare", "sheets", "tracers", "tracer_life")
 """What a picture of a liquid has nothing of."""
+ONLY_LIQUID = ("live.pour", "sink")
+"""What only a liquid has to do with; of a source, the name alone."""
 AXES, COLOURS = "xyz", ("red", "green", "blue")
 LOG_FROM = 1000.0
 """Ratio of the ends of a range from which a slider moves along the logarithm."""
@@ -161,14 +163,15 @@ def sections(scene: Scene) -> list[Section]:
 def _hidden(scene: Scene, key: str) -> bool:
     name = key.rpartition(".")[2] if key.startswith("sources.") else key
     confined = name in ONLY_OPEN and not scene.domain.has_open
-    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined or _of_gas(scene, key)
+    foreign = name in ONLY_LIQUID if scene.liquid is None else _of_gas(scene, key)
+    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined or foreign
 
 
 def _of_gas(scene: Scene, key: str) -> bool:
-    """Whether a key means nothing in a scene that holds a liquid."""
+    """Whether a key has nothing to do with a liquid."""
     table, name = key.partition(".")[0], key.rpartition(".")[2]
-    if scene.liquid is None or name == table:
-        return scene.liquid is not None and not OF_LIQUID.get(table, name)
+    if name == table:
+        return not OF_LIQUID.get(table, name)
     return name not in OF_LIQUID.get(table, (name,)) or (table == "look" and name in NOT_OF_LIQUID)
 
 

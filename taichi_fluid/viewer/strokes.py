@@ -42,4 +42,5 @@ def paint(flow: Simulation | Comparison, stroke: Stroke) -> None:
         temperature=times * live.heat or None,  # a stroke without heat leaves cold gas cold
         fuel=times * live.fuel or None,
         add=live.add,
+        pour=live.pour,
     )
