@@ -79,6 +79,14 @@ def test_a_wall_stops_spray_and_an_open_side_lets_it_out(dim):
         assert foam.particles.count == 0
 
 
+def test_a_sink_takes_foam(dim):
+    drain = {"shape": "sphere", "center": [0.3, 0.75, 0.5][:dim], "radius": 0.1, "sink": True}
+    simulation = tf.Simulation(pool(dim, sources=[drain]))
+    foam = with_one(simulation, (0.3, 0.75, 0.5), (0.0, 0.0, 0.0))
+    simulation.step(STEP)
+    assert foam.particles.count == 0
+
+
 @pytest.mark.vulkan_too
 def test_foam_is_never_in_a_solid_nor_out_of_the_box(dim):
     scene = water(

@@ -70,13 +70,21 @@ class FreeSurface(Projection):
             self.open.fill(1.0)
         else:
             self.open = solids.open
+        self._parted = False
         self._surface_gradient = surface_gradient_kernels(grid.loops)
         super().__init__(grid, walls, scratch, method, solids, cut=True)
 
     def update(self, phi=None) -> None:
-        """Set the solver up for a surface: ``phi``, m, is its distance at centres, negative in the liquid."""
+        """Set the solver up for a surface: ``phi``, m, is its distance at centres, negative in the liquid.
+
+        Without one, look whether solids part the box: only there can a liquid be closed in beside one that touches air.
+        """
+        sides = self.walls.pressure_sides()
         if phi is not None:
-            self.solver.setup_surface(self.open, phi, self.walls.pressure_sides())
+            self.solver.setup_surface(self.open, phi, sides, self._parted)
+        elif self.solids is not None:
+            self.solver.setup_open(self.open, sides)
+            self._parted = self.solids.moves or self.solver.regions > 1
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure, over the part of a way in the liquid, off the velocity."""

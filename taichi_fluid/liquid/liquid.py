@@ -162,6 +162,9 @@ class Liquid:
             self.particles.sort()  # where others crowd, some have been taken away already, which are made up for
             self._leaves = True
         self._sinks.take(self.particles, shape, a, b, radius)
+        if self._foam is not None:
+            self._sinks.take(self._foam.particles, shape, a, b, radius)
+            self._foam.particles.sort()
         self._drained.append((shape, a, b, radius))
 
     def begin(self, velocity) -> None:

@@ -273,9 +273,10 @@ class ConnectedRegions:
         interior = (slice(1, -1),) * grid.dim
         index = np.arange(grid.cells, dtype=np.int32).reshape(grid.padded)[interior].ravel()
         label = label.reshape(grid.padded)[interior].ravel()
-        wanted = label >= 0
+        roots_held = np.zeros(grid.cells, bool)
         if held is not None:
-            wanted &= ~np.isin(label, np.unique(label[held > 0]))
+            roots_held[label[held > 0]] = True
+        wanted = (label >= 0) & ~roots_held[label]
         label, index = label[wanted], index[wanted]
         order = np.argsort(label, kind="stable")
         starts = np.flatnonzero(np.diff(label[order], prepend=-1))

@@ -162,13 +162,14 @@ class EllipticSolver:
         self._finish_setup(sides, definite=True, look=True)
         self._problem = None
 
-    def setup_surface(self, open, phi, sides: BoundaryCoefficients) -> None:
+    def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False) -> None:
         """Solve for a liquid below a surface at which the pressure is 0, as near as that is; see ``System.set_surface``.
 
         Args:
             open: As of ``setup_open``.
             phi: Signed distance to the surface at centres, negative in the liquid, ghosts filled.
             sides: As of ``setup_open``; no axis is periodic.
+            parted: Whether solids may close in a part of the liquid that touches no air while others do.
 
         Raises:
             ValueError: for sides of another number of axes, and arrays that are not of the grid.
@@ -180,9 +181,9 @@ class EllipticSolver:
         self.system.set_sides(sides, cut=True)
         self.system.set_surface(open, phi)
         self.system.set_diagonal(sides, first, 0.0)
-        # What touches air is held. Of a liquid that is closed in beside one that is not nobody asks.
-        held = any(sides.box) or self._regions.any_held(self._residual.r)
-        self._finish_setup(sides, definite=held, look=False)
+        # What touches air is held. Without solids between them either all of it is or nothing.
+        held = parted or any(sides.box) or self._regions.any_held(self._residual.r)
+        self._finish_setup(sides, definite=held, look=parted)
         self._problem = None
 
     def _finish_setup(self, sides: BoundaryCoefficients, definite: bool, look: bool) -> None:

@@ -187,6 +187,8 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
     if kind == "extra_forbidden":
         return _unknown(model, path[:-1], path[-1], values, where)
     if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
+        if isinstance(problem["loc"][-1], int):
+            return f"{where} is {shown}: it should have more numbers."
         return f"{where} is missing: it has no default."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         shapes_of = {"solids": SOLIDS, "sources": SOURCES, "liquid": BODIES}
@@ -202,5 +204,6 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
             f"{where} is {shown}: boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
         )
-    allowed = problem["msg"].replace("Input should be", "it should be", 1)
+    allowed = problem["msg"].replace("Input should", "it should", 1).replace("Tuple should", "it should", 1)
+    allowed = allowed.replace(" after validation", "")
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
