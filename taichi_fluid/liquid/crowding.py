@@ -5,8 +5,8 @@ from ..boundaries.solids import Solids
 from ..grid import Grid
 from ..kernels import Array, flat, kernel_family, neighbour
 from ..kernels.layout import IntArray
+from .core import BELOW, Core, cover_of
 from .motion import distance_at
-from .particle_surface import BELOW
 from .particles import FULL, Cloud, Particles
 from .seeding import Ground, bare_solids, ground_of
 
@@ -17,10 +17,13 @@ UNSURE = 0.15
 
 
 @ti.func
-def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
+def _write_crowding(c, I, s, cloud, phi: Array, core: IntArray, out: Array, ground, rate, cored: ti.template()):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
-    if phi[c] < 0:
+    asked = phi[c] < 0
+    if ti.static(cored):
+        asked = asked and core[c] == 0
+    if asked:
         full, beside, within = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.i32(0)
         if ti.static(ground.given):
             nearest = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
@@ -33,7 +36,10 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
                 if beside == 1:
                     away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
                     share = ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
-            total += cloud.starts[cell + 1] - cloud.starts[cell]
+            count = cloud.starts[cell + 1] - cloud.starts[cell]
+            if ti.static(cored):
+                count = ti.select(core[cell] == 1, ti.i32(FULL[s.n]), count)
+            total += count
             room += share
             highest = ti.max(highest, phi[cell])
         own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
@@ -47,7 +53,7 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
 
 
 @kernel_family
-def crowding_kernels(loops, given):
+def crowding_kernels(loops, given, cored):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
@@ -57,6 +63,7 @@ def crowding_kernels(loops, given):
         starts: IntArray,
         room: ti.i32,
         phi: Array,
+        core: IntArray,
         out: Array,
         rate: ti.f32,
         distance: Array,
@@ -66,7 +73,7 @@ def crowding_kernels(loops, given):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given)
         cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
+        each_cell(n, _write_crowding, (cloud, phi, core, out, ground, rate, cored))
 
     return (find_crowding,)
 
@@ -77,11 +84,11 @@ class Crowding:
     Args:
         grid: The grid.
         solids: What stands in it, where it is now.
+        core: What of the liquid has no particles, and is full.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None):
-        self.grid, self.solids, self._nothing = grid, solids, ti.ndarray(ti.f32, 1)
-        self._kernels = crowding_kernels(grid.costly_loops, solids is not None)
+    def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
+        self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
 
     def find(self, particles: Particles, phi, out, dt: float, crossed: float = 1.0) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
@@ -90,6 +97,7 @@ class Crowding:
         """
         position, _, _, order, starts, room = particles.arrays()
         rate = min(crossed, 1.0) * RESTORED / dt
-        self._kernels.find_crowding(
-            position, order, starts, room, phi, out, rate, *ground_of(self.grid, self.solids, self._nothing)
-        )
+        core, cored = cover_of(self._core, starts)
+        kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
+        where = ground_of(self.grid, self.solids, self._nothing)
+        kernels.find_crowding(position, order, starts, room, phi, core, out, rate, *where)

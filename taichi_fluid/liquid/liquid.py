@@ -12,6 +12,7 @@ from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import copy_values
 from ..pressure.solver import SolveResult
+from .core import Core
 from .crowding import Crowding
 from .extension import Extension
 from .foam import Foam
@@ -46,7 +47,9 @@ class Liquid:
     Attributes:
         particles: What it consists of.
         phi: Signed distance to its surface at cell centres, m, negative in the liquid; within one and a half cells.
-        target: How many particles were added and have not left the box.
+        core: What of it lies so deep that it has no particles; ``core.keep`` says how deep that is.
+        shallow: Shapes of ``operators.shapes``, in metres, around which there are particles however deep they lie: sources, sinks.
+        target: How many particles were added and have not left the box, those that the core would have among them.
         expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
 
     Args:
@@ -65,10 +68,12 @@ class Liquid:
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
+        self.core = Core(grid, walls, scratch, solids)
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
-        self._surface, self._seeding = ParticleSurface(grid, walls, solids), Seeding(grid, solids)
-        self._crowding, self._sinks = Crowding(grid, solids), Sinks(grid)
+        self._surface, self._seeding = ParticleSurface(grid, walls, solids, self.core), Seeding(grid, solids, self.core)
+        self._crowding, self._sinks = Crowding(grid, solids, self.core), Sinks(grid)
         self._drained: list[tuple] = []
+        self.shallow: list[tuple] = []
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
@@ -76,6 +81,8 @@ class Liquid:
         self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
+        self._seen: list[tuple] = []
+        self._recount = False
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
@@ -100,6 +107,7 @@ class Liquid:
     def clear(self) -> None:
         """Have no liquid."""
         self.particles.clear()
+        self.core.clear()
         self._clear_foam()
         self.target = self._steps = 0
         self.expansion.fill(0.0)
@@ -158,8 +166,10 @@ class Liquid:
 
         Called after each ``carry``, liquid flows into the shape as through a hole.
         """
+        if (shape, a, b, radius) not in self._seen:
+            self._recount = True  # what of the core lies in it is gone without a particle that leaves
         if not self._leaves:
-            self.particles.sort()  # where others crowd, some have been taken away already, which are made up for
+            self._sort()  # where others crowd, some have been taken away already, which are made up for
             self._leaves = True
         self._sinks.take(self.particles, shape, a, b, radius)
         if self._foam is not None:
@@ -177,6 +187,7 @@ class Liquid:
     def take_over(self, velocity) -> None:
         """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
         self.particles.clear()
+        self.core.clear()
         self._clear_foam()
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
@@ -187,7 +198,7 @@ class Liquid:
     def find_surface(self) -> None:
         """Find where the particles are, who has left, and the surface."""
         before = self.particles.count
-        self.particles.sort()
+        self._sort()
         if self._leaves:
             self.target -= before - self.particles.count
         self._surface.find(self.particles, self.phi)
@@ -204,6 +215,7 @@ class Liquid:
         """
         self.motion.move(self.particles, velocity, dt)
         self.particles.scattered()
+        self.core.advance(velocity, self.phi, dt, self._weight)
 
     def balance(self, crossed: float) -> None:
         """Have the next surface hold what the particles do; ``crossed`` is how many cells the fastest have gone since this one."""
@@ -214,7 +226,9 @@ class Liquid:
 
         ``crossed`` is how many cells the fastest cross in ``dt``.
         """
+        self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
+        self.core.take_over(velocity, self._weight)
         self._crowding.find(self.particles, self.phi, self.expansion, dt, crossed)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
 
@@ -264,10 +278,15 @@ class Liquid:
         self._smooth.fill_velocity(velocity, keep=True)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1
-        self._seeding.restore(self.particles, self.phi, velocity, self.lacking, self._steps)
+        lacking = self.lacking
+        if self.core.active:
+            self.core.find(self.phi, self.shallow)
+            self.core.drop(self.particles)
+        self._seeding.restore(self.particles, self.phi, velocity, lacking, self._steps)
         if self._leaves:
-            self.particles.sort()  # what leaves the box in the step to come is not to be made up for
-            self.target = max(self.target, self.particles.count)
+            self._sort()  # what leaves the box in the step to come is not to be made up for
+            self.target = self._held if self._recount else max(self.target, self._held)
+            self._seen, self._recount = list(self.shallow), False
 
     def remember(self, velocity) -> None:
         """Keep a velocity on the faces, for ``follow`` and for ``scatter`` by FLIP."""
@@ -284,6 +303,7 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
         numbers = {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+        numbers |= {"core": self.core.cells, "dropped": self.core.dropped}
         if self._foam is not None:
             foam, numbers["foam"] = self._foam.state()
             arrays |= {f"foam/{name}": values for name, values in foam.items()}
@@ -302,20 +322,31 @@ class Liquid:
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share = float(numbers["share"])
+        self.core.cells, self.core.dropped = int(numbers["core"]), int(numbers["dropped"])
         self._clear_foam()
         if "foam" in numbers:
             names = [name for name in arrays if name.startswith("foam/")]
             self.foam.restore_state({name.removeprefix("foam/"): arrays[name] for name in names}, numbers["foam"])
 
     def _kept(self) -> dict[str, Any]:
-        return {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
+        kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
+        return kept | ({"core": self.core.marks} if self.core.active else {})
+
+    def _sort(self) -> None:
+        self.particles.sort()
+        self.core.dropped = 0
+
+    @property
+    def _held(self) -> int:
+        """How many particles there are, with those that the core would have."""
+        return self.particles.count - self.core.dropped + self.core.particles
 
     @property
     def lacking(self) -> int:
         """Particles that there should be and are not: those that were taken away where they crowded."""
-        return self.target - self.particles.count
+        return self.target - self._held
 
     @property
     def volume(self) -> float:
-        """Volume of the particles, m³ (2D: m²)."""
-        return self.particles.count * self.grid.cell_volume / FULL[self.grid.dim]
+        """Volume of the particles and of the core, m³ (2D: m²)."""
+        return self._held * self.grid.cell_volume / FULL[self.grid.dim]

@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..kernels import PARTIALS, Array, add, copy_values, flat, float_vector, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample
+from .core import BELOW, Core, cover_of
 from .motion import away_from, distance_at
 from .particles import FULL, Cloud, Particles, vector_at
 
@@ -24,9 +25,9 @@ HEIGHTS = {
 }
 """Height above a plane for the depth m of the mean below it, both over ``REACH``: a polynomial of log m, exact to 0.005 for
 heights from -0.7 to 0.8. With the kernel (1 - r²)³ the mean is known in closed form."""
-FAR, BELOW = 1.5, 1.0
-"""Distances that are given, in cells, in the air and in the liquid where there is no surface within reach. Only a cell beside
-one in the air has to know its own, and that is less."""
+FAR = 1.5
+"""The distance that is given, in cells, in the air where there is no surface within reach, and ``BELOW`` in the liquid. Only a
+cell beside one in the air has to know its own, and that is less."""
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
 CORNER = 0.3
@@ -42,8 +43,8 @@ SPRAY = 0.75
 """Cells beyond the surface from which on particles are none of what lies below it."""
 CLEAR = 2.0
 """How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
-SOME, FEW = 1, 2
-"""Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``."""
+SOME, FEW, SURE = 1, 2, 4
+"""Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
 """A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
 less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
@@ -119,8 +120,8 @@ def _summed_around(cloud, I, x, s, mirrors, beside):
 
 
 @ti.func
-def _mark_at(c, I, s, cloud, marks: IntArray, mirrors):
-    """Say of three cells in a row whether any has particles (``SOME``), and whether any has few (``FEW``)."""
+def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti.template()):
+    """Say of three cells in a row whether any has particles (``SOME``), or few (``FEW``), or is in the core (``SURE``)."""
     mark, last = ti.i32(0), ti.static(s.n - 1)
     for step in ti.static(range(-1, 2)):
         J = I
@@ -129,6 +130,8 @@ def _mark_at(c, I, s, cloud, marks: IntArray, mirrors):
         cell = ti.cast(flat(image, s), ti.i32)
         count = there * (cloud.starts[cell + 1] - cloud.starts[cell])
         mark |= ti.select(count > 0, SOME, 0) | ti.select(count < ti.static(DEEP[s.n]), FEW, 0)
+        if ti.static(cored):
+            mark |= ti.select(core[cell] == 1, SURE, 0)
     marks[c] = mark
 
 
@@ -172,7 +175,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
     if ti.static(mirrors.given):
         beside = ti.cast(distance_at(mirrors.solids, x) < ti.f32(2 * REACH), ti.i32)
     mark = _marked_around(c, s, marks)
-    if mark == SOME:
+    if mark == SOME or mark & SURE:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
         distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), lift[0], n)
@@ -198,15 +201,17 @@ def _wet_corner_at(c, I, s, phi: Array, out: Array, solids):
 
 
 @ti.func
-def _held_at(c, I, s, cloud, phi: Array, mirrors):
+def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.template()):
     """Of a cell, in cells: what its particles fill, what of it lies below the surface, and whether that cuts it.
 
-    Spray counts for nothing, nor do cells beside solids, parts of which cannot be filled.
+    Spray counts for nothing, nor do cells beside solids, parts of which cannot be filled, nor those of the core.
     """
     held, height = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)]), phi[c] / mirrors.solids.dx
     counts = ti.cast(height < SPRAY, ti.i32)
     if ti.static(mirrors.given):
         counts = counts * ti.cast(mirrors.solids.distance[c] > ti.f32(CLEAR) * mirrors.solids.dx, ti.i32)
+    if ti.static(cored):
+        counts = counts * (ti.i32(1) - core[c])
     if counts == 1:
         count = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
         held[0] = ti.cast(count, ti.f32) * ti.f32(1.0 / FULL[s.n])
@@ -223,15 +228,15 @@ def _copy_nearest(c, I, s, phi: Array, n):
 
 
 @kernel_family
-def surface_kernels(loops, given):
+def surface_kernels(loops, given, cored):
     Index, Point = loops.IntVector, loops.FloatVector
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
-    def mark_rows(starts: IntArray, marks: IntArray, closed: Flags, n: Index):
+    def mark_rows(starts: IntArray, marks: IntArray, core: IntArray, closed: Flags, n: Index):
         cloud = Cloud(None, None, None, None, starts, None)
         mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None), given)
-        loops.each_cell_in(n * 0, n + 2, n, _mark_at, (cloud, marks, mirrors))
+        loops.each_cell_in(n * 0, n + 2, n, _mark_at, (cloud, marks, core, mirrors, cored))
 
     @ti.kernel
     def find_distance(
@@ -258,6 +263,7 @@ def surface_kernels(loops, given):
     @ti.kernel
     def balance(
         starts: IntArray,
+        core: IntArray,
         phi: Array,
         lift: Array,
         part: ti.f32,
@@ -268,7 +274,7 @@ def surface_kernels(loops, given):
     ):
         cloud, none = Cloud(None, None, None, None, starts, None), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
         mirrors = Mirrors(None, CutCells(None, distance, None, None, n, None, dx), given)
-        loops.reduce_cells(n, partials, none, add, _held_at, (cloud, phi, mirrors))
+        loops.reduce_cells(n, partials, none, add, _held_at, (cloud, phi, core, mirrors, cored))
         ti.loop_config(serialize=True)
         for _ in range(1):
             held = loops.reduced(partials, none, add)
@@ -307,16 +313,19 @@ class ParticleSurface:
         grid: The grid.
         walls: Its sides.
         solids: What stands in it.
+        core: What of the liquid has no particles.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
-        self.grid, self.solids = grid, solids
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
+        self.grid, self.solids, self._core = grid, solids, core
         self._closed = int_vector(2 * grid.dim)(*(int(not side.is_open) for pair in walls.sides for side in pair))
-        self._kernels = surface_kernels(grid.costly_loops, solids is not None)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self.lift, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 3 * PARTIALS)
         self.lift.fill(0.0)
+
+    def _kernels_for(self, cored: bool):
+        return surface_kernels(self.grid.costly_loops, self.solids is not None, cored)
 
     def find(self, particles: Particles, phi) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
@@ -332,17 +341,19 @@ class ParticleSurface:
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
         else:
             others = self.solids.arguments()
-        self._kernels.mark_rows(starts, self._marks, self._closed, grid.n)
-        self._kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
+        core, cored = cover_of(self._core, starts)
+        kernels = self._kernels_for(cored)
+        kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
+        kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
         self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
-            self._kernels.wet_corners(self._found, phi, *others)
+            kernels.wet_corners(self._found, phi, *others)
             self.fill_ghosts(phi)
 
     def fill_ghosts(self, phi) -> None:
         """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""
-        self._kernels.fill_ghosts(phi, self.grid.n)
+        self._kernels_for(cover_of(self._core, self._marks)[1]).fill_ghosts(phi, self.grid.n)
 
     def balance(self, particles: Particles, phi, crossed: float) -> None:
         """Raise the next surface that is found, or lower it, so that the volume below it comes to be that of the particles.
@@ -351,4 +362,6 @@ class ParticleSurface:
         """
         grid, part = self.grid, RAISED * min(crossed, 1.0)
         distance = self._nothing if self.solids is None else self.solids.distance
-        self._kernels.balance(particles.starts, phi, self.lift, part, self._partials, distance, grid.n, grid.dx)
+        core, cored = cover_of(self._core, particles.starts)
+        where = phi, self.lift, part, self._partials, distance, grid.n, grid.dx
+        self._kernels_for(cored).balance(particles.starts, core, *where)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, flat, float_vector, kernel_family, neighbour
+from ..kernels import Array, cells_of, flat, float_vector, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
-from .motion import CLEARANCE, distance_at
-from .particle_surface import BELOW
+from .core import BELOW, LEFT, Core, cover_of
+from .motion import CLEARANCE, Way, distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 
 LEAST = {2: 4, 3: 3}
@@ -48,10 +48,12 @@ class Shape:
 
 @argument
 class Ground:
-    """Where particles may be made: outside of solids, where these are ``given``."""
+    """Where particles may be made: outside of solids, where these are ``given``, and of a core, where there may be one."""
 
     solids: object
     given: object
+    core: object = None
+    cored: object = False
 
     @ti.func
     def is_free(self, x):
@@ -61,6 +63,14 @@ class Ground:
             if distance_at(self.solids, x) < CLEARANCE:
                 free = 0
         return free
+
+    @ti.func
+    def cored_at(self, c):
+        """0 for a cell that is in no core, and needs its particles."""
+        cored = ti.i32(0)
+        if ti.static(self.cored):
+            cored = self.core[c]
+        return cored
 
 
 @traced
@@ -94,7 +104,7 @@ def _is_vacant(cloud, cell, seed):
 @ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
     seed, n, wanted = _seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
-    if shape.has(ground.solids.origin + seed * ground.solids.dx):
+    if ground.cored_at(c) == 0 and shape.has(ground.solids.origin + seed * ground.solids.dx):
         wanted = ground.is_free(seed)
         for around in range(ti.static(3**I.n)):
             J = neighbour(I, around)
@@ -119,13 +129,33 @@ class Lack:
 def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
-    if count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
+    if ground.cored_at(c) == 0 and count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
         seed = _seed_of(I, place, ground.solids.origin * ti.f32(0.0))
         few = count < ti.static(LEAST[I.n]) and depth >= BELOW
         if lack.likely >= EVERYWHERE:
             few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
         if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
             wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
+    return wanted
+
+
+@argument
+class Change:
+    """How a core changes: what it ``was`` before a step, and a way back to there from where that has gone since."""
+
+    was: object
+    way: object
+
+
+@ti.func
+def _wants_left(c, I, place, cloud, ground, change):
+    """Whether a place was in the core before the step, and is left by it."""
+    seed, wanted = _seed_of(I, place, ground.solids.origin * ti.f32(0.0)), ti.i32(0)
+    if ground.cored_at(c) == LEFT:
+        x = seed + change.way.shift_of(seed, False)
+        J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
+        if change.was[flat(J, strides_of(ground.solids.n))] == 1:
+            wanted = ground.is_free(seed)
     return wanted
 
 
@@ -197,7 +227,7 @@ def _drive_faces_at(c, I, s, u: Array, shape, speed, ground):
 
 
 @kernel_family
-def shape_kernels(loops, shape, given):
+def shape_kernels(loops, shape, given, cored):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     distance_of = SHAPES[shape]
 
@@ -212,12 +242,13 @@ def shape_kernels(loops, shape, given):
         a: Point,
         b: Point,
         radius: ti.f32,
+        core: IntArray,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
         each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
@@ -237,12 +268,13 @@ def shape_kernels(loops, shape, given):
         a: Point,
         b: Point,
         radius: ti.f32,
+        core: IntArray,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, velocity, affine, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
         maker = Maker(position, velocity, affine, room, first, speed, distance, n, False, shift)
@@ -290,8 +322,9 @@ def shape_kernels(loops, shape, given):
 
 
 @kernel_family
-def depth_kernels(loops, given):
+def depth_kernels(loops, given, cored):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def count_in_depth(
@@ -303,12 +336,13 @@ def depth_kernels(loops, given):
         phi: Array,
         likely: ti.f32,
         draw: ti.i32,
+        core: IntArray,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts))
 
@@ -326,21 +360,68 @@ def depth_kernels(loops, given):
         phi: Array,
         likely: ti.f32,
         draw: ti.i32,
+        core: IntArray,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, velocity, affine, order, starts, room)
         maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
         each_cell(n, _make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
 
     @ti.kernel
+    def count_left(
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        counts: IntArray,
+        was: IntArray,
+        velocity: Array,
+        leave: Flags,
+        step: ti.f32,
+        core: IntArray,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
+        cloud, change = Cloud(position, position, position, order, starts, room), Change(was, Way(velocity, n, step, leave))
+        each_cell(n, _count_wanted, (_wants_left, (cloud, ground, change), counts))
+
+    @ti.kernel
+    def make_left(
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        offsets: IntArray,
+        first: ti.i32,
+        was: IntArray,
+        faces: Array,
+        leave: Flags,
+        step: ti.f32,
+        core: IntArray,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
+        cloud, change = Cloud(position, velocity, affine, order, starts, room), Change(was, Way(faces, n, step, leave))
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
+        each_cell(n, _make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
+
+    @ti.kernel
     def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
 
-    return count_in_depth, make_in_depth, drop_surplus
+    return count_in_depth, make_in_depth, count_left, make_left, drop_surplus
 
 
 def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
@@ -355,17 +436,17 @@ class Seeding:
     Args:
         grid: The grid.
         solids: What stands in it, where it is now.
+        core: What of the liquid has no particles.
 
     Attributes:
         share: Chance of a place for each particle that is lacking, by what the last step had room for.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None):
-        self.grid, self.solids = grid, solids
+    def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
+        self.grid, self.solids, self._core = grid, solids, core
         self._counts = ti.ndarray(ti.i32, grid.cells + 1)
         self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
-        self._kernels = depth_kernels(grid.costly_loops, solids is not None)
         self._nothing, self.share = ti.ndarray(ti.f32, 1), FIRST_SHARE
 
     def fill(
@@ -386,8 +467,9 @@ class Seeding:
         dim, point = self.grid.dim, float_vector(self.grid.dim)
         speed = velocity or (0.0,) * dim
         shift = point(*(math.fmod(component * time / self.grid.dx, 1.0) for component in speed))
-        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None)
-        where = (point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing))
+        core, cored = cover_of(self._core, self._counts)
+        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored)
+        where = (point(*a), point(*b), radius, core, *ground_of(self.grid, self.solids, self._nothing))
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_shape(position, order, starts, room, self._counts, shift, *where)
         first = self._make_room(particles)
@@ -405,7 +487,7 @@ class Seeding:
     ) -> None:
         """Set the velocity of all particles in a shape, in metres, to ``velocity``, m/s."""
         grid, point = self.grid, float_vector(self.grid.dim)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, cover_of(self._core, 0)[1])
         arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
         where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
         kernels.drive_in_shape(*arrays, point(*velocity), *where)
@@ -416,7 +498,7 @@ class Seeding:
         """Set a velocity on the faces to ``velocity``, m/s, as far as what lies in a shape, in metres, is moved by it."""
         grid, point = self.grid, float_vector(self.grid.dim)
         grid.require(grid.dim, faces=faces)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, cover_of(self._core, 0)[1])
         kernels.drive_faces(
             faces, point(*velocity), point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing)
         )
@@ -428,7 +510,9 @@ class Seeding:
         as many, by what the step before had room for. ``sort`` has to come before anything asks for the particles of a
         cell.
         """
-        kernels = self._kernels
+        kernels = self._kernels()
+        if self._core is not None and self._core.active:
+            self._refill(particles, velocity, self._core)
         position, _, _, order, starts, room = particles.arrays()
         most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
         kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
@@ -442,13 +526,28 @@ class Seeding:
 
     def _put(self, particles: Particles, velocity, phi, likely: float, draw: int) -> int:
         """Put particles where they are wanted; how many."""
-        kernels, where = self._kernels, (phi, likely, draw, *ground_of(self.grid, self.solids, self._nothing))
+        core = self._counts if self._core is None or not self._core.active else self._core.change
+        where = (phi, likely, draw, core, *ground_of(self.grid, self.solids, self._nothing))
+        kernels = self._kernels()
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_depth(position, order, starts, room, self._counts, *where)
         first = self._make_room(particles)
         if first < particles.count:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
+
+    def _refill(self, particles: Particles, velocity, core: Core) -> None:
+        """Make the particles of what the core has left, of the velocity on the faces."""
+        kernels, where = self._kernels(), ground_of(self.grid, self.solids, self._nothing)
+        position, _, _, order, starts, room = particles.arrays()
+        change = core.was, velocity, *core.way_back(), core.change
+        kernels.count_left(position, order, starts, room, self._counts, *change, *where)
+        first = self._make_room(particles)
+        if first < particles.count:
+            kernels.make_left(*particles.arrays(), self._offsets, first, *change, *where)
+
+    def _kernels(self):
+        return depth_kernels(self.grid.costly_loops, self.solids is not None, cover_of(self._core, 0)[1])
 
     def _make_room(self, particles: Particles) -> int:
         """Make room for those counted; how many there were before."""

@@ -60,6 +60,14 @@ class Liquid(Config):
     flip: float = number(
         0.97, "1", "part of that which FLIP keeps; the rest is taken from the grid", slider=(0.8, 1), ge=0, le=1
     )
+    band: int = number(
+        0,
+        "cells",
+        "how far below its surface the liquid is carried by particles; deeper down the grid does it; 0: particles everywhere",
+        slider=(0, 12),
+        ge=0,
+        le=1000,
+    )
     surface_tension: float = number(
         0.0,
         "N/m",

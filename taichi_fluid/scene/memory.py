@@ -40,6 +40,7 @@ def bytes_needed(scene: Scene) -> int:
         )  # surface, marks, faces of all levels, counts
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
         words += bool(scene.liquid.surface_tension)  # curvature
+        words += 4 if scene.liquid.band else 0  # what has no particles
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
         # Counts and starts; of as many as cells at the most twice what each carries, its cell and its place in the order.
         words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 2) if scene.liquid.foam else 0

@@ -12,6 +12,7 @@ from ..scene.liquid import inflows
 
 def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
     """Let there be the bodies of a scene, and nothing else."""
+    liquid.core.keep(config.band)
     liquid.clear()
     for body in config.bodies:
         liquid.add(body.shape, *body.geometry(), body.velocity)
@@ -30,10 +31,13 @@ def _poured(engine: Any, dt: float) -> Iterator[tuple]:
 
 def carry_liquid(engine: Any, dt: float) -> None:
     """Carry the particles along the velocity, which is theirs where they are poured."""
+    liquid, scene = engine.liquid, engine.scene
+    liquid.core.keep(scene.liquid.band)
+    liquid.shallow = [(source.shape, *source.geometry()) for source in scene.sources]
     for what in _poured(engine, dt):
-        engine.liquid.drive(engine.state.velocity.current, *what)
-    engine.liquid.motion.third = engine.scene.solver.trace == "rk3"
-    engine.liquid.carry(engine.state.velocity.current, dt)
+        liquid.drive(engine.state.velocity.current, *what)
+    liquid.motion.third = scene.solver.trace == "rk3"
+    liquid.carry(engine.state.velocity.current, dt)
 
 
 def pour(engine: Any, dt: float) -> None:

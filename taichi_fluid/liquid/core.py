@@ -1,0 +1,312 @@
+"""The core of a liquid: what lies so deep that no particles are needed, as the grid carries it (Ferstl et al. 2016).
+
+A core cell has no particles and counts as full. In a step the core goes where its velocity takes it: cells that it has come
+into are known to be in the liquid, and faces there have the velocity from where it was. Then the core is found anew, so and so
+many cells below the surface as it is now; its cells lose their particles, and what the core has left is filled with new ones,
+in those places of a lattice that were in the core before the step: as many as it has left.
+"""
+
+from collections.abc import Sequence
+
+from .._ti import ti
+from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
+from ..grid import Grid, Scratch
+from ..kernels import PARTIALS, Array, add, cells_of, float_vector, int_vector, kernel_family
+from ..kernels.layout import IntArray
+from ..operators.interpolation import inside_box, place_of, sample_cubic, step_to_corner
+from ..operators.shapes import SHAPES
+from .motion import Way
+from .particles import FULL, NOWHERE, Cloud, Particles
+from .transfer import corner_weight
+
+BELOW = 1.0
+"""How deep a surface that is found from particles says that a cell is at the most, in cells."""
+CLEAR = 1.5
+"""Cells around solids, sources and sinks in which the liquid counts as shallow, however deep it is."""
+LEFT, FOUND = 1, 2
+"""Marks of how the core changes: it has come into a cell in a step; it is found there again after it. ``LEFT`` alone: not again."""
+LEAST_SHARE = 1e-4
+"""Part of what has come to the centre of a cell that is from the core, from which on it is in the liquid for sure."""
+
+
+@ti.func
+def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, phi: Array, way, dx, band):
+    """Mark what the core has come into: nothing that was not deep before, but where it goes farther than the band is wide."""
+    reached[c] = 0
+    x = ti.cast(I, ti.f32) - ti.f32(0.5)
+    here, fastest = x * ti.f32(0.0), ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, way.n)
+        below, above = way.step * way.u[face], way.step * way.u[face + s[axis]]
+        here[axis] = ti.f32(0.5) * (below + above)
+        fastest = ti.max(fastest, ti.max(ti.abs(below), ti.abs(above)))
+    if phi[c] <= ti.f32(-0.999 * BELOW) * dx or fastest > band - 1:
+        gone, share = way.shift_at(x + ti.f32(0.5) * here), ti.f32(0.0)
+        place = place_of(inside_box(x + gone + ti.f32(0.5), way.n), way.n)
+        for corner in ti.static(range(2**s.n)):
+            share += corner_weight(place.fraction, corner) * was[place.first + step_to_corner(corner, s)]
+        if share > ti.f32(LEAST_SHARE):
+            reached[c] = 1
+            for axis in ti.static(range(s.n)):
+                shift[c + axis * cells_of(s, way.n)] = gone[axis]
+
+
+@ti.func
+def _carry_at(c, I, s, u: Array, out: Array, reached: IntArray, shift: Array, n):
+    """The velocity from where the core was, half a cell beside the ways of the centres on both sides."""
+    cells = cells_of(s, n)
+    for axis in ti.static(range(s.n)):
+        below = ti.f32(reached[c - s[axis]])
+        count = below + ti.f32(reached[c])
+        if count > 0:
+            q = ti.cast(I, ti.f32)
+            q[axis] -= ti.f32(0.5)
+            for k in ti.static(range(s.n)):
+                # What is not reached has no way that is known.
+                upper = ti.select(reached[c] == 1, shift[c + k * cells], ti.f32(0.0))
+                lower = ti.select(below > 0, shift[c - s[axis] + k * cells], ti.f32(0.0))
+                q[k] += (upper + lower) / count
+            q = inside_box(q, n)
+            q[axis] += ti.f32(0.5)
+            out[c + axis * cells] = sample_cubic(u, axis * cells, q, n)
+
+
+@ti.func
+def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntArray, n):
+    for axis in ti.static(range(s.n)):
+        if reached[c] + reached[c - s[axis]] > 0:
+            face = c + axis * cells_of(s, n)
+            u[face] = ahead[face]
+            weight[face] = ti.f32(1.0)
+
+
+@ti.func
+def _write_deep(c, I, s, deep: IntArray, phi: Array, distance: Array, closed, n, dx, given: ti.template()):
+    """Whether a cell is as deep as can be told; beyond closed sides all are, beyond others none."""
+    is_deep = ti.i32(1)
+    inside = ti.i32(1)
+    for axis in ti.static(range(s.n)):
+        if I[axis] < 1:
+            inside = 0
+            is_deep *= closed[2 * axis]
+        elif I[axis] > n[axis]:
+            inside = 0
+            is_deep *= closed[2 * axis + 1]
+    if inside == 1:
+        is_deep = ti.cast(phi[c] <= ti.f32(-0.999 * BELOW) * dx, ti.i32)
+        if ti.static(given):
+            is_deep *= ti.cast(distance[c] > ti.f32(CLEAR) * dx, ti.i32)
+    deep[c] = is_deep
+
+
+@ti.func
+def _erode_at(c, I, s, source: IntArray, out: IntArray, along, reach, n):
+    """1 where all are within ``reach`` cells along an axis; on the last one 0 outside of the box."""
+    kept, here, end, stride = ti.i32(1), ti.i32(0), ti.i32(0), s[0] * 0
+    for axis in ti.static(range(s.n)):
+        if axis == along:
+            here, end, stride = I[axis], n[axis] + 1, s[axis]
+        if along == ti.static(s.n - 1) and (I[axis] < 1 or I[axis] > n[axis]):
+            kept = 0
+    for k in range(here - reach, here + reach + 1):
+        kept *= source[c + (ti.min(ti.max(k, 0), end) - here) * stride]
+    out[c] = kept
+
+
+@ti.func
+def _shallow_at(c, I, s, deep: IntArray, distance_of: ti.template(), shape: ti.template(), origin, dx):
+    a, b, radius = ti.static(shape)
+    if distance_of(origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx, a, b, radius) < ti.f32(CLEAR) * dx:
+        deep[c] = 0
+
+
+@ti.func
+def _drop_at(c, I, s, reached: IntArray, found: IntArray, change: IntArray, cloud):
+    change[c] = LEFT * reached[c] + FOUND * found[c]
+    if found[c] == 1:
+        cell = ti.cast(c, ti.i32)
+        for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
+            cloud.position[cloud.order[i]] = ti.f32(NOWHERE)
+
+
+@ti.func
+def _counted_at(c, I, s, found: IntArray, cloud):
+    """Of a cell: 1 if it is in the core, and the particles that it had."""
+    cell = ti.cast(c, ti.i32)
+    had = ti.cast(cloud.starts[cell + 1] - cloud.starts[cell], ti.f32)
+    return ti.cast(found[c], ti.f32) * ti.Vector([ti.f32(1.0), had])
+
+
+@kernel_family
+def core_kernels(loops, given):
+    Index, Point, dim = loops.IntVector, loops.FloatVector, loops.dim
+    Flags = int_vector(2 * dim)
+
+    @ti.kernel
+    def reach(
+        velocity: Array, was: IntArray, reached: IntArray, shift: Array, phi: Array, n: Index, leave: Flags,
+        step: ti.f32, dx: ti.f32, band: ti.i32,
+    ):  # fmt: skip
+        loops.each_cell(n, _reach_at, (was, reached, shift, phi, Way(velocity, n, step, leave), dx, band))
+
+    @ti.kernel
+    def carry(velocity: Array, ahead: Array, reached: IntArray, shift: Array, n: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _carry_at, (velocity, ahead, reached, shift, n))
+
+    @ti.kernel
+    def take_over(velocity: Array, weight: Array, ahead: Array, reached: IntArray, n: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _take_over_at, (velocity, weight, ahead, reached, n))
+
+    @ti.kernel
+    def write_deep(deep: IntArray, phi: Array, distance: Array, closed: Flags, n: Index, dx: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _write_deep, (deep, phi, distance, closed, n, dx, given))
+
+    @ti.kernel
+    def erode(source: IntArray, out: IntArray, along: ti.i32, reach: ti.i32, n: Index):
+        loops.each_cell_in(n * 0, n + 2, n, _erode_at, (source, out, along, reach, n))
+
+    @ti.kernel
+    def drop(
+        reached: IntArray, found: IntArray, change: IntArray, position: Array, order: IntArray, starts: IntArray,
+        partials: Array, out: Array, n: Index,
+    ):  # fmt: skip
+        cloud, none = Cloud(position, None, None, order, starts, None), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
+        loops.each_cell(n, _drop_at, (reached, found, change, cloud))
+        loops.reduce_cells(n, partials, none, add, _counted_at, (found, cloud))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            total = loops.reduced(partials, none, add)
+            out[0], out[1] = total[0], total[1]
+
+    return reach, carry, take_over, write_deep, erode, drop
+
+
+@kernel_family
+def shallow_kernels(loops, shape):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def make_shallow(deep: IntArray, n: Index, a: Point, b: Point, radius: ti.f32, origin: Point, dx: ti.f32):
+        loops.each_cell(n, _shallow_at, (deep, SHAPES[shape], (a, b, radius), origin, dx))
+
+    return (make_shallow,)
+
+
+class Core:
+    """Knows which cells of one grid have no particles as they lie deep in the liquid, and carries the velocity there.
+
+    Args:
+        grid: A staggered grid.
+        walls: Its sides; at those that are closed all over the liquid may be deep.
+        scratch: Arrays to work in, between ``carry`` and ``take_over``.
+        solids: What stands in it.
+
+    Attributes:
+        band: Cells below the surface in which particles are kept; 0: everywhere.
+        cells: How many cells the core has.
+        dropped: How many particles the last ``find`` has taken away.
+        marks: 1 for each cell of the core, and after ``advance`` for each that it has come into, else 0.
+        was: The same before ``advance``.
+        found: What ``find`` has found.
+        change: Marks of both, ``LEFT`` and ``FOUND``, after ``drop``.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None):
+        self.grid, self.solids, self.band, self.cells, self.dropped = grid, solids, 0, 0, 0
+        self._ahead, self._kernels = scratch.vector, core_kernels(grid.costly_loops, solids is not None)
+        sides = [side for pair in walls.sides for side in pair]
+        flags = int_vector(2 * grid.dim)
+        self._closed = flags(*(int(side.kind.is_closed and not side.parts) for side in sides))
+        self._none, self._nothing = flags(*(0 for _ in sides)), ti.ndarray(ti.f32, 1)
+        self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
+        self.change = self.marks
+        self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
+        self.step = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a core, or may be one at the end of a step."""
+        return self.marks.shape[0] > 1
+
+    def keep(self, band: int) -> None:
+        """Keep particles in so many cells below the surface, from the next ``find`` on; 0: everywhere."""
+        self.band = band
+        if band and not self.active:
+            self.marks, self.was, self.found, self.change = (ti.ndarray(ti.i32, self.grid.cells) for _ in range(4))
+            for array in (self.marks, self.was, self.found, self.change):
+                array.fill(0)
+
+    def clear(self) -> None:
+        """Have no core."""
+        self.cells = self.dropped = 0
+        if self.active:
+            self.marks.fill(0)
+
+    def advance(self, velocity, phi, dt: float, shift) -> None:
+        """Let the core go with a velocity for ``dt`` seconds, from where ``find`` has seen it.
+
+        Args:
+            velocity: m/s, of the grid, ghosts filled.
+            phi: The surface before the step.
+            dt: Seconds.
+            shift: An array like the velocity, which belongs to the core until ``carry``.
+        """
+        self.step = dt / self.grid.dx
+        if self.cells:
+            self.was, self.marks = self.marks, self.was
+            self._shift, way = shift, self.way_back()
+            self._kernels.reach(
+                velocity, self.was, self.marks, shift, phi, self.grid.n, *way, self.grid.dx, max(self.band, 1)
+            )
+
+    def carry(self, velocity) -> None:
+        """Find what velocity the core brings along, from that with which it has gone; ``take_over`` comes next."""
+        if self.cells:
+            self._kernels.carry(velocity, self._ahead, self.marks, self._shift, self.grid.n)
+
+    def way_back(self) -> tuple:
+        """What leads from where the core is after ``advance`` to where it was: sides that let nothing out, and cells for 1 m/s."""
+        return self._none, -self.step
+
+    def take_over(self, velocity, weight) -> None:
+        """Set the faces of the core to what ``carry`` has found, and their ``weight`` to 1."""
+        if self.cells:
+            self._kernels.take_over(velocity, weight, self._ahead, self.marks, self.grid.n)
+
+    def find(self, phi, shallow: Sequence[tuple]) -> None:
+        """Find the core anew, in ``found``: below a surface ``phi``, m, by the ``band``, and not around some shapes."""
+        kernels, grid, band = self._kernels, self.grid, self.band
+        if not band:
+            self.found.fill(0)
+            return
+        distance = self._nothing if self.solids is None else self.solids.distance
+        deep, other = (self.found, self.change) if grid.dim == 2 else (self.change, self.found)
+        kernels.write_deep(deep, phi, distance, self._closed, grid.n, grid.dx)
+        point = float_vector(grid.dim)
+        for shape, a, b, radius in shallow:
+            where = point(*a), point(*b), radius, point(*grid.origin), grid.dx
+            shallow_kernels(grid.loops, shape).make_shallow(deep, grid.n, *where)
+        # One cell is told by the surface itself.
+        for axis in range(grid.dim):
+            kernels.erode(deep, other, axis, band - 1, grid.n)
+            deep, other = other, deep
+
+    def drop(self, particles: Particles) -> None:
+        """Have the core that ``find`` has found, and no particles there."""
+        _, _, _, order, starts, _ = particles.arrays()
+        marks = self.marks, self.found, self.change
+        self._kernels.drop(*marks, particles.position, order, starts, self._partials, self._out, self.grid.n)
+        self.marks, self.found = self.found, self.marks
+        cells, dropped = self._out.to_numpy()
+        self.cells, self.dropped = int(cells), int(dropped)
+
+    @property
+    def particles(self) -> int:
+        """How many particles the core would have."""
+        return FULL[self.grid.dim] * self.cells
+
+
+def cover_of(core: Core | None, nothing) -> tuple:
+    """What kernels are told of a core: its marks, and whether there may be any; ``nothing`` is any array of whole numbers."""
+    return (core.marks, True) if core is not None and core.active else (nothing, False)
