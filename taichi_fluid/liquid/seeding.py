@@ -24,6 +24,9 @@ FIRST_SHARE = 1e-4
 """Chance of a place for each particle that is lacking, before it is known how many places there are."""
 EVERYWHERE = 2.0
 """What is more likely than all others."""
+TURNS = {2: (0.7548777, 0.5698403), 3: (0.8191725, 0.6710436, 0.5497005)}
+"""Part of a cell by which the lattice moves from step to step that fills what a core has left: however little that is, as many
+places are in it as belong there (R sequences, Roberts 2018)."""
 RIM = 0.51
 """How far beyond a source, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
@@ -139,18 +142,28 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     return wanted
 
 
+@ti.func
+def _spread(c, shift):
+    """A lattice's shift that differs from cell to cell, in cells."""
+    here = shift
+    for axis in ti.static(range(shift.n)):
+        here[axis] += hash_01(ti.Vector([ti.cast(c, ti.i32), axis, 0]))
+    return here
+
+
 @argument
 class Change:
     """How a core changes: what it ``was`` before a step, and a way back to there from where that has gone since."""
 
     was: object
     way: object
+    shift: object  # of the lattice that fills what it has left; it differs from cell to cell
 
 
 @ti.func
 def _wants_left(c, I, place, cloud, ground, change):
     """Whether a place was in the core before the step, and is left by it."""
-    seed, wanted = _seed_of(I, place, ground.solids.origin * ti.f32(0.0)), ti.i32(0)
+    seed, wanted = _seed_of(I, place, _spread(c, change.shift)), ti.i32(0)
     if ground.cored_at(c) == LEFT:
         x = seed + change.way.shift_of(seed, False)
         J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
@@ -160,12 +173,12 @@ def _wants_left(c, I, place, cloud, ground, change):
 
 
 @ti.func
-def _count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray):
-    """No cell becomes more than full: what is poured moves on between the places of the lattice."""
+def _count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray, full):
+    """No cell becomes more than ``full``: what is poured moves on between the places of the lattice."""
     cell, total = ti.cast(c, ti.i32), ti.i32(0)
     present = args[0].starts[cell + 1] - args[0].starts[cell]
     for place in range(ti.static(FULL[s.n])):
-        if present + total < ti.static(FULL[s.n]):
+        if present + total < full:
             total += wants(c, I, place, *args)
     counts[cell] = total
 
@@ -176,7 +189,7 @@ def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: In
     for place in range(ti.static(FULL[s.n])):
         if p < end:
             if wants(c, I, place, *args) == 1:
-                maker.make(p, _seed_of(I, place, maker.shift))
+                maker.make(p, _seed_of(I, place, maker.shift_at(c)))
                 p += 1
 
 
@@ -184,7 +197,7 @@ def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: In
 class Maker:
     """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``.
 
-    They are put in places of a lattice that has been moved by ``shift``.
+    They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``.
     """
 
     position: object
@@ -197,6 +210,15 @@ class Maker:
     n: object
     sampled: object
     shift: object
+    spread: object = False
+
+    @ti.func
+    def shift_at(self, c):
+        """By how much the lattice has been moved in a cell, in cells."""
+        shift = self.shift
+        if ti.static(self.spread):
+            shift = _spread(c, shift)
+        return shift
 
     @ti.func
     def make(self, p, x):
@@ -251,7 +273,7 @@ def shape_kernels(loops, shape, given, cored):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
-        each_cell(n, _count_wanted, (_wants_shape, wanted, counts))
+        each_cell(n, _count_wanted, (_wants_shape, wanted, counts, FULL[loops.dim]))
 
     @ti.kernel
     def make_in_shape(
@@ -344,7 +366,7 @@ def depth_kernels(loops, given, cored):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts))
+        each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts, FULL[loops.dim]))
 
     @ti.kernel
     def make_in_depth(
@@ -382,6 +404,7 @@ def depth_kernels(loops, given, cored):
         velocity: Array,
         leave: Flags,
         step: ti.f32,
+        shift: Point,
         core: IntArray,
         distance: Array,
         n: Index,
@@ -389,8 +412,8 @@ def depth_kernels(loops, given, cored):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud, change = Cloud(position, position, position, order, starts, room), Change(was, Way(velocity, n, step, leave))
-        each_cell(n, _count_wanted, (_wants_left, (cloud, ground, change), counts))
+        cloud, change = Cloud(position, position, position, order, starts, room), Change(was, Way(velocity, n, step, leave), shift)
+        each_cell(n, _count_wanted, (_wants_left, (cloud, ground, change), counts, MOST[loops.dim]))
 
     @ti.kernel
     def make_left(
@@ -406,6 +429,7 @@ def depth_kernels(loops, given, cored):
         faces: Array,
         leave: Flags,
         step: ti.f32,
+        shift: Point,
         core: IntArray,
         distance: Array,
         n: Index,
@@ -413,8 +437,8 @@ def depth_kernels(loops, given, cored):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud, change = Cloud(position, velocity, affine, order, starts, room), Change(was, Way(faces, n, step, leave))
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
+        cloud, change = Cloud(position, velocity, affine, order, starts, room), Change(was, Way(faces, n, step, leave), shift)
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, shift, True)
         each_cell(n, _make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
 
     @ti.kernel
@@ -512,7 +536,7 @@ class Seeding:
         """
         kernels = self._kernels()
         if self._core is not None and self._core.active:
-            self._refill(particles, velocity, self._core)
+            self._refill(particles, velocity, self._core, draw)
         position, _, _, order, starts, room = particles.arrays()
         most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
         kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
@@ -536,11 +560,12 @@ class Seeding:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
 
-    def _refill(self, particles: Particles, velocity, core: Core) -> None:
+    def _refill(self, particles: Particles, velocity, core: Core, draw: int) -> None:
         """Make the particles of what the core has left, of the velocity on the faces."""
         kernels, where = self._kernels(), ground_of(self.grid, self.solids, self._nothing)
         position, _, _, order, starts, room = particles.arrays()
-        change = core.was, velocity, *core.way_back(), core.change
+        turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
+        change = core.was, velocity, *core.way_back(), float_vector(self.grid.dim)(*turns), core.change
         kernels.count_left(position, order, starts, room, self._counts, *change, *where)
         first = self._make_room(particles)
         if first < particles.count:
