@@ -22,6 +22,11 @@ from .transfer import corner_weight
 
 BELOW = 1.0
 """How deep a surface that is found from particles says that a cell is at the most, in cells."""
+DEEP = 0.5
+"""How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
+any surface may read as little."""
+NEVER = 1 << 16
+"""Mark of what can be no part of the core, more than all others together."""
 CLEAR = 1.5
 """Cells around solids, sources and sinks in which the liquid counts as shallow, however deep it is."""
 LEFT, FOUND = 1, 2
@@ -41,7 +46,7 @@ def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, phi: Arra
         below, above = way.step * way.u[face], way.step * way.u[face + s[axis]]
         here[axis] = ti.f32(0.5) * (below + above)
         fastest = ti.max(fastest, ti.max(ti.abs(below), ti.abs(above)))
-    if phi[c] <= ti.f32(-0.999 * BELOW) * dx or fastest > band - 1:
+    if phi[c] <= ti.f32(-DEEP) * dx or fastest > band:
         gone, share = way.shift_at(x + ti.f32(0.5) * here), ti.f32(0.0)
         place = place_of(inside_box(x + gone + ti.f32(0.5), way.n), way.n)
         for corner in ti.static(range(2**s.n)):
@@ -82,43 +87,48 @@ def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntAr
 
 
 @ti.func
-def _write_deep(c, I, s, deep: IntArray, phi: Array, distance: Array, closed, n, dx, given: ti.template()):
-    """Whether a cell is as deep as can be told; beyond closed sides all are, beyond others none."""
-    is_deep = ti.i32(1)
-    inside = ti.i32(1)
-    for axis in ti.static(range(s.n)):
-        if I[axis] < 1:
-            inside = 0
-            is_deep *= closed[2 * axis]
-        elif I[axis] > n[axis]:
-            inside = 0
-            is_deep *= closed[2 * axis + 1]
-    if inside == 1:
-        is_deep = ti.cast(phi[c] <= ti.f32(-0.999 * BELOW) * dx, ti.i32)
-        if ti.static(given):
-            is_deep *= ti.cast(distance[c] > ti.f32(CLEAR) * dx, ti.i32)
-    deep[c] = is_deep
+def _is_deep(phi: Array, c, dx):
+    return phi[c] <= ti.f32(-DEEP) * dx
 
 
 @ti.func
-def _erode_at(c, I, s, source: IntArray, out: IntArray, along, reach, n):
-    """1 where all are within ``reach`` cells along an axis; on the last one 0 outside of the box."""
-    kept, here, end, stride = ti.i32(1), ti.i32(0), ti.i32(0), s[0] * 0
+def _mark_shallow(c, I, s, shallow: IntArray, phi: Array, distance: Array, closed, n, dx, given: ti.template()):
+    """0 for what is deep; beyond closed sides all is, beyond others and beside solids nothing can be."""
+    mark, inside = ti.i32(0), ti.i32(1)
+    for axis in ti.static(range(s.n)):
+        if I[axis] < 1 or I[axis] > n[axis]:
+            inside = 0
+            if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] == 0:
+                mark = ti.i32(NEVER)
+    if inside == 1:
+        mark = ti.cast(not _is_deep(phi, c, dx), ti.i32)
+        if ti.static(given):
+            if distance[c] < ti.f32(CLEAR) * dx:
+                mark = ti.i32(NEVER)
+    shallow[c] = mark
+
+
+@ti.func
+def _sum_at(c, I, s, source: IntArray, out: IntArray, phi: Array, along, band, few, n, dx):
+    """The sum over ``band`` cells to both sides along an axis; on the last one whether that is ``few``, in what is deep."""
+    total, here, end, stride, inside = ti.i32(0), ti.i32(0), ti.i32(0), s[0] * 0, ti.i32(1)
     for axis in ti.static(range(s.n)):
         if axis == along:
             here, end, stride = I[axis], n[axis] + 1, s[axis]
-        if along == ti.static(s.n - 1) and (I[axis] < 1 or I[axis] > n[axis]):
-            kept = 0
-    for k in range(here - reach, here + reach + 1):
-        kept *= source[c + (ti.min(ti.max(k, 0), end) - here) * stride]
-    out[c] = kept
+        if I[axis] < 1 or I[axis] > n[axis]:
+            inside = 0
+    for k in range(here - band, here + band + 1):
+        total += source[c + (ti.min(ti.max(k, 0), end) - here) * stride]
+    if along == ti.static(s.n - 1):
+        total = inside * ti.cast(total <= few and _is_deep(phi, c, dx), ti.i32)
+    out[c] = total
 
 
 @ti.func
-def _shallow_at(c, I, s, deep: IntArray, distance_of: ti.template(), shape: ti.template(), origin, dx):
+def _never_at(c, I, s, shallow: IntArray, distance_of: ti.template(), shape: ti.template(), origin, dx):
     a, b, radius = ti.static(shape)
     if distance_of(origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx, a, b, radius) < ti.f32(CLEAR) * dx:
-        deep[c] = 0
+        shallow[c] = ti.i32(NEVER)
 
 
 @ti.func
@@ -159,12 +169,14 @@ def core_kernels(loops, given):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _take_over_at, (velocity, weight, ahead, reached, n))
 
     @ti.kernel
-    def write_deep(deep: IntArray, phi: Array, distance: Array, closed: Flags, n: Index, dx: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _write_deep, (deep, phi, distance, closed, n, dx, given))
+    def mark_shallow(shallow: IntArray, phi: Array, distance: Array, closed: Flags, n: Index, dx: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _mark_shallow, (shallow, phi, distance, closed, n, dx, given))
 
     @ti.kernel
-    def erode(source: IntArray, out: IntArray, along: ti.i32, reach: ti.i32, n: Index):
-        loops.each_cell_in(n * 0, n + 2, n, _erode_at, (source, out, along, reach, n))
+    def sum_up(
+        source: IntArray, out: IntArray, phi: Array, along: ti.i32, band: ti.i32, few: ti.i32, n: Index, dx: ti.f32
+    ):
+        loops.each_cell_in(n * 0, n + 2, n, _sum_at, (source, out, phi, along, band, few, n, dx))
 
     @ti.kernel
     def drop(
@@ -179,18 +191,18 @@ def core_kernels(loops, given):
             total = loops.reduced(partials, none, add)
             out[0], out[1] = total[0], total[1]
 
-    return reach, carry, take_over, write_deep, erode, drop
+    return reach, carry, take_over, mark_shallow, sum_up, drop
 
 
 @kernel_family
-def shallow_kernels(loops, shape):
+def shape_kernels(loops, shape):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
-    def make_shallow(deep: IntArray, n: Index, a: Point, b: Point, radius: ti.f32, origin: Point, dx: ti.f32):
-        loops.each_cell(n, _shallow_at, (deep, SHAPES[shape], (a, b, radius), origin, dx))
+    def never(shallow: IntArray, n: Index, a: Point, b: Point, radius: ti.f32, origin: Point, dx: ti.f32):
+        loops.each_cell(n, _never_at, (shallow, SHAPES[shape], (a, b, radius), origin, dx))
 
-    return (make_shallow,)
+    return (never,)
 
 
 class Core:
@@ -275,22 +287,27 @@ class Core:
             self._kernels.take_over(velocity, weight, self._ahead, self.marks, self.grid.n)
 
     def find(self, phi, shallow: Sequence[tuple]) -> None:
-        """Find the core anew, in ``found``: below a surface ``phi``, m, by the ``band``, and not around some shapes."""
+        """Find the core anew, in ``found``: below a surface ``phi``, m, by the ``band``, and not around some shapes.
+
+        A gap between particles is no surface: where fewer cells are shallow than half of those that a level surface shows, what
+        is deep is in the core all the same, and next to that the gap is closed.
+        """
         kernels, grid, band = self._kernels, self.grid, self.band
         if not band:
             self.found.fill(0)
             return
         distance = self._nothing if self.solids is None else self.solids.distance
-        deep, other = (self.found, self.change) if grid.dim == 2 else (self.change, self.found)
-        kernels.write_deep(deep, phi, distance, self._closed, grid.n, grid.dx)
+        source, out = (self.found, self.change) if grid.dim == 2 else (self.change, self.found)
+        kernels.mark_shallow(source, phi, distance, self._closed, grid.n, grid.dx)
         point = float_vector(grid.dim)
         for shape, a, b, radius in shallow:
             where = point(*a), point(*b), radius, point(*grid.origin), grid.dx
-            shallow_kernels(grid.loops, shape).make_shallow(deep, grid.n, *where)
-        # One cell is told by the surface itself.
+            shape_kernels(grid.loops, shape).never(source, grid.n, *where)
+        # A level surface that comes into what is looked at shows twice as many.
+        few = (2 * band + 1) ** (grid.dim - 1) // 2
         for axis in range(grid.dim):
-            kernels.erode(deep, other, axis, band - 1, grid.n)
-            deep, other = other, deep
+            kernels.sum_up(source, out, phi, axis, band, few, grid.n, grid.dx)
+            source, out = out, source
 
     def drop(self, particles: Particles) -> None:
         """Have the core that ``find`` has found, and no particles there."""

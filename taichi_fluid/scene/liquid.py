@@ -66,7 +66,7 @@ class Liquid(Config):
         "how far below its surface the liquid is carried by particles; deeper down the grid does it; 0: particles everywhere",
         slider=(0, 12),
         ge=0,
-        le=1000,
+        le=12,
     )
     surface_tension: float = number(
         0.0,
