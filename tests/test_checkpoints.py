@@ -34,6 +34,7 @@ FLOWS = {
     "fire": scene_of("fire", 12),
     "collocated": scene_of("godot2d", 24),
     "water": scene_of("dam2d", 32),
+    "deep water": scene_of("dam2d", 64, **{"liquid.band": 3}),
     "water in 3D": scene_of("dam", 12, **{"liquid.foam": 50.0, "liquid.foam_speed": 0.2}),
     "poured": scene_of("pour", 16),
 }
@@ -45,6 +46,9 @@ def values_of(simulation):
     found |= {"pressure": simulation.to_numpy("pressure"), "time": np.array([simulation.time, simulation.steps])}
     if simulation.liquid is not None:
         found |= {"level set": simulation.to_numpy("level set"), **simulation.liquid.particles.to_numpy()}
+        if simulation.liquid.core.active:
+            found |= {"core": simulation.liquid.core.marks.to_numpy()}
+            assert simulation.liquid.core.cells > 0
         if simulation.liquid.has_foam:
             found |= {f"foam {name}": each for name, each in simulation.liquid.foam.particles.to_numpy().items()}
     return found

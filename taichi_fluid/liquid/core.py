@@ -150,8 +150,8 @@ def _counted_at(c, I, s, found: IntArray, cloud):
 
 @kernel_family
 def core_kernels(loops, given):
-    Index, Point, dim = loops.IntVector, loops.FloatVector, loops.dim
-    Flags = int_vector(2 * dim)
+    Index = loops.IntVector
+    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def reach(
@@ -222,6 +222,7 @@ class Core:
         was: The same before ``advance``.
         found: What ``find`` has found.
         change: Marks of both, ``LEFT`` and ``FOUND``, after ``drop``.
+        step: Cells that 1 m/s has gone in the last ``advance``.
     """
 
     def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None):
@@ -234,7 +235,7 @@ class Core:
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
         self.change = self.marks
         self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
-        self.step = 0.0
+        self._shift, self.step = None, 0.0
 
     @property
     def active(self) -> bool:

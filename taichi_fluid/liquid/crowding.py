@@ -6,9 +6,9 @@ from ..grid import Grid
 from ..kernels import Array, flat, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from .core import BELOW, Core, cover_of
+from .lattice import Ground, bare_solids, ground_of
 from .motion import distance_at
 from .particles import FULL, Cloud, Particles
-from .seeding import Ground, bare_solids, ground_of
 
 RESTORED = 0.1
 """Part of what particles are too many or too few, over 3^dim cells, that a step of a cell or more spreads or gathers."""

@@ -3,30 +3,23 @@
 import math
 from collections.abc import Sequence
 
-from .._ti import argument, ti, traced
-from ..boundaries.solids import CutCells, Solids
+from .._ti import argument, ti
+from ..boundaries.solids import Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, flat, float_vector, int_vector, kernel_family, neighbour
+from ..kernels import Array, cells_of, flat, float_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray, strides_of
-from ..operators.interpolation import inside_box, sample, sample_velocity
+from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
-from .core import BELOW, LEFT, Core, cover_of
-from .motion import CLEARANCE, Way, distance_at
+from .core import BELOW, Core, cover_of
+from .lattice import FEWER, LEAST, MOST, Ground, Maker, bare_solids, count_wanted, ground_of, make_wanted, seed_of
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
+from .refill import Refill
 
-LEAST = {2: 4, 3: 3}
-MOST = {2: 36, 3: 32}
-FEWER = {2: 14, 3: 12}
-"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
-while there are more in all than there should be."""
 FIRST_SHARE = 1e-4
 """Chance of a place for each particle that is lacking, before it is known how many places there are."""
 EVERYWHERE = 2.0
 """What is more likely than all others."""
-TURNS = {2: (0.7548777, 0.5698403), 3: (0.8191725, 0.6710436, 0.5497005)}
-"""Part of a cell by which the lattice moves from step to step that fills what a core has left: however little that is, as many
-places are in it as belong there (R sequences, Roberts 2018)."""
 RIM = 0.51
 """How far beyond a source, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
@@ -49,50 +42,6 @@ class Shape:
         return self.distance(x, self.a, self.b, self.radius) < 0
 
 
-@argument
-class Ground:
-    """Where particles may be made: outside of solids, where these are ``given``, and of a core, where there may be one."""
-
-    solids: object
-    given: object
-    core: object = None
-    cored: object = False
-
-    @ti.func
-    def is_free(self, x):
-        """Whether a position, in cells, is outside of solids."""
-        free = ti.i32(1)
-        if ti.static(self.given):
-            if distance_at(self.solids, x) < CLEARANCE:
-                free = 0
-        return free
-
-    @ti.func
-    def cored_at(self, c):
-        """0 for a cell that is in no core, and needs its particles."""
-        cored = ti.i32(0)
-        if ti.static(self.cored):
-            cored = self.core[c]
-        return cored
-
-
-@traced
-def bare_solids(distance, n, origin, dx):
-    """Solids of which nothing but the distance to them is asked."""
-    return CutCells(None, distance, None, None, n, origin, dx)
-
-
-@ti.func
-def _seed_of(I, place, shift):
-    """One of the places in a cell of a lattice that has been moved by ``shift``, in cells."""
-    x, rest, along = ti.cast(I - 1, ti.f32), place, ti.static(PER_AXIS[I.n])
-    for axis in ti.static(range(I.n)):
-        at = (ti.cast(rest % along, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PER_AXIS[I.n]) + shift[axis]
-        x[axis] += at - ti.floor(at)
-        rest = rest // along
-    return x
-
-
 @ti.func
 def _is_vacant(cloud, cell, seed):
     """Whether no particle of a cell is nearer to a seed than to all others."""
@@ -106,7 +55,7 @@ def _is_vacant(cloud, cell, seed):
 
 @ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
-    seed, n, wanted = _seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
+    seed, n, wanted = seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
     if ground.cored_at(c) == 0 and shape.has(ground.solids.origin + seed * ground.solids.dx):
         wanted = ground.is_free(seed)
         for around in range(ti.static(3**I.n)):
@@ -133,103 +82,13 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
     if ground.cored_at(c) == 0 and count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
-        seed = _seed_of(I, place, ground.solids.origin * ti.f32(0.0))
+        seed = seed_of(I, place, ground.solids.origin * ti.f32(0.0))
         few = count < ti.static(LEAST[I.n]) and depth >= BELOW
         if lack.likely >= EVERYWHERE:
             few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
         if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
             wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
     return wanted
-
-
-@ti.func
-def _spread(c, shift):
-    """A lattice's shift that differs from cell to cell, in cells."""
-    here = shift
-    for axis in ti.static(range(shift.n)):
-        here[axis] += hash_01(ti.Vector([ti.cast(c, ti.i32), axis, 0]))
-    return here
-
-
-@argument
-class Change:
-    """How a core changes: what it ``was`` before a step, and a way back to there from where that has gone since."""
-
-    was: object
-    way: object
-    shift: object  # of the lattice that fills what it has left; it differs from cell to cell
-
-
-@ti.func
-def _wants_left(c, I, place, cloud, ground, change):
-    """Whether a place was in the core before the step, and is left by it."""
-    seed, wanted = _seed_of(I, place, _spread(c, change.shift)), ti.i32(0)
-    if ground.cored_at(c) == LEFT:
-        x = seed + change.way.shift_of(seed, False)
-        J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
-        if change.was[flat(J, strides_of(ground.solids.n))] == 1:
-            wanted = ground.is_free(seed)
-    return wanted
-
-
-@ti.func
-def _count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray, full):
-    """No cell becomes more than ``full``: what is poured moves on between the places of the lattice."""
-    cell, total = ti.cast(c, ti.i32), ti.i32(0)
-    present = args[0].starts[cell + 1] - args[0].starts[cell]
-    for place in range(ti.static(FULL[s.n])):
-        if present + total < full:
-            total += wants(c, I, place, *args)
-    counts[cell] = total
-
-
-@ti.func
-def _make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
-    p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
-    for place in range(ti.static(FULL[s.n])):
-        if p < end:
-            if wants(c, I, place, *args) == 1:
-                maker.make(p, _seed_of(I, place, maker.shift_at(c)))
-                p += 1
-
-
-@argument
-class Maker:
-    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``.
-
-    They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``.
-    """
-
-    position: object
-    velocity: object
-    affine: object
-    room: object
-    first: object
-    given: object
-    faces: object
-    n: object
-    sampled: object
-    shift: object
-    spread: object = False
-
-    @ti.func
-    def shift_at(self, c):
-        """By how much the lattice has been moved in a cell, in cells."""
-        shift = self.shift
-        if ti.static(self.spread):
-            shift = _spread(c, shift)
-        return shift
-
-    @ti.func
-    def make(self, p, x):
-        """Make a particle."""
-        v = self.given
-        if ti.static(self.sampled):
-            v = sample_velocity(self.faces, x + ti.f32(0.5), self.n)
-        set_vector(self.position, p, self.room, x)
-        set_vector(self.velocity, p, self.room, v)
-        for k in ti.static(range(x.n * x.n)):
-            self.affine[p + k * self.room] = ti.f32(0.0)
 
 
 @ti.func
@@ -273,7 +132,7 @@ def shape_kernels(loops, shape, given, cored):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
-        each_cell(n, _count_wanted, (_wants_shape, wanted, counts, FULL[loops.dim]))
+        each_cell(n, count_wanted, (_wants_shape, wanted, counts, FULL[loops.dim]))
 
     @ti.kernel
     def make_in_shape(
@@ -300,7 +159,7 @@ def shape_kernels(loops, shape, given, cored):
         cloud = Cloud(position, velocity, affine, order, starts, room)
         wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
         maker = Maker(position, velocity, affine, room, first, speed, distance, n, False, shift)
-        each_cell(n, _make_wanted, (_wants_shape, wanted, offsets, maker))
+        each_cell(n, make_wanted, (_wants_shape, wanted, offsets, maker))
 
     @ti.kernel
     def drive_in_shape(
@@ -346,7 +205,6 @@ def shape_kernels(loops, shape, given, cored):
 @kernel_family
 def depth_kernels(loops, given, cored):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def count_in_depth(
@@ -366,7 +224,7 @@ def depth_kernels(loops, given, cored):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts, FULL[loops.dim]))
+        each_cell(n, count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts, FULL[loops.dim]))
 
     @ti.kernel
     def make_in_depth(
@@ -391,67 +249,13 @@ def depth_kernels(loops, given, cored):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, velocity, affine, order, starts, room)
         maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
-        each_cell(n, _make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
-
-    @ti.kernel
-    def count_left(
-        position: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        counts: IntArray,
-        was: IntArray,
-        velocity: Array,
-        leave: Flags,
-        step: ti.f32,
-        shift: Point,
-        core: IntArray,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud, change = Cloud(position, position, position, order, starts, room), Change(was, Way(velocity, n, step, leave), shift)
-        each_cell(n, _count_wanted, (_wants_left, (cloud, ground, change), counts, MOST[loops.dim]))
-
-    @ti.kernel
-    def make_left(
-        position: Array,
-        velocity: Array,
-        affine: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        offsets: IntArray,
-        first: ti.i32,
-        was: IntArray,
-        faces: Array,
-        leave: Flags,
-        step: ti.f32,
-        shift: Point,
-        core: IntArray,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud, change = Cloud(position, velocity, affine, order, starts, room), Change(was, Way(faces, n, step, leave), shift)
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, shift, True)
-        each_cell(n, _make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
+        each_cell(n, make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
 
     @ti.kernel
     def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
 
-    return count_in_depth, make_in_depth, count_left, make_left, drop_surplus
-
-
-def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
-    """What a kernel makes its ``Ground`` of; ``nothing`` is any array, for where there are no solids."""
-    distance = nothing if solids is None else solids.distance
-    return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
+    return count_in_depth, make_in_depth, drop_surplus
 
 
 class Seeding:
@@ -471,6 +275,7 @@ class Seeding:
         self._counts = ti.ndarray(ti.i32, grid.cells + 1)
         self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
+        self._refill = Refill(grid, solids, self._counts, self._offsets)
         self._nothing, self.share = ti.ndarray(ti.f32, 1), FIRST_SHARE
 
     def fill(
@@ -536,7 +341,7 @@ class Seeding:
         """
         kernels = self._kernels()
         if self._core is not None and self._core.active:
-            self._refill(particles, velocity, self._core, draw)
+            self._refill.put(particles, velocity, self._core, draw)
         position, _, _, order, starts, room = particles.arrays()
         most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
         kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
@@ -559,17 +364,6 @@ class Seeding:
         if first < particles.count:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
-
-    def _refill(self, particles: Particles, velocity, core: Core, draw: int) -> None:
-        """Make the particles of what the core has left, of the velocity on the faces."""
-        kernels, where = self._kernels(), ground_of(self.grid, self.solids, self._nothing)
-        position, _, _, order, starts, room = particles.arrays()
-        turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
-        change = core.was, velocity, *core.way_back(), float_vector(self.grid.dim)(*turns), core.change
-        kernels.count_left(position, order, starts, room, self._counts, *change, *where)
-        first = self._make_room(particles)
-        if first < particles.count:
-            kernels.make_left(*particles.arrays(), self._offsets, first, *change, *where)
 
     def _kernels(self):
         return depth_kernels(self.grid.costly_loops, self.solids is not None, cover_of(self._core, 0)[1])

@@ -1,0 +1,136 @@
+"""The lattice in whose places particles are made: which of them are free, how many are wanted, and what is put there."""
+
+from .._ti import argument, ti, traced
+from ..boundaries.solids import CutCells, Solids
+from ..grid import Grid
+from ..kernels import float_vector
+from ..kernels.layout import IntArray
+from ..operators.interpolation import sample_velocity
+from ..operators.noise import hash_01
+from .motion import CLEARANCE, distance_at
+from .particles import FULL, PER_AXIS, set_vector
+
+LEAST = {2: 4, 3: 3}
+MOST = {2: 36, 3: 32}
+FEWER = {2: 14, 3: 12}
+"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
+while there are more in all than there should be."""
+
+
+@argument
+class Ground:
+    """Where particles may be made: outside of solids, where these are ``given``, and of a core, where there may be one."""
+
+    solids: object
+    given: object
+    core: object = None
+    cored: object = False
+
+    @ti.func
+    def is_free(self, x):
+        """Whether a position, in cells, is outside of solids."""
+        free = ti.i32(1)
+        if ti.static(self.given):
+            if distance_at(self.solids, x) < CLEARANCE:
+                free = 0
+        return free
+
+    @ti.func
+    def cored_at(self, c):
+        """0 for a cell that is in no core, and needs its particles."""
+        cored = ti.i32(0)
+        if ti.static(self.cored):
+            cored = self.core[c]
+        return cored
+
+
+@traced
+def bare_solids(distance, n, origin, dx):
+    """Solids of which nothing but the distance to them is asked."""
+    return CutCells(None, distance, None, None, n, origin, dx)
+
+
+@ti.func
+def seed_of(I, place, shift):
+    """One of the places in a cell of a lattice that has been moved by ``shift``, in cells."""
+    x, rest, along = ti.cast(I - 1, ti.f32), place, ti.static(PER_AXIS[I.n])
+    for axis in ti.static(range(I.n)):
+        at = (ti.cast(rest % along, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PER_AXIS[I.n]) + shift[axis]
+        x[axis] += at - ti.floor(at)
+        rest = rest // along
+    return x
+
+
+def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
+    """What a kernel makes its ``Ground`` of; ``nothing`` is any array, for where there are no solids."""
+    distance = nothing if solids is None else solids.distance
+    return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
+
+
+@ti.func
+def spread(c, shift):
+    """A lattice's shift that differs from cell to cell, in cells."""
+    here = shift
+    for axis in ti.static(range(shift.n)):
+        here[axis] += hash_01(ti.Vector([ti.cast(c, ti.i32), axis, 0]))
+    return here
+
+
+@ti.func
+def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray, full):
+    """No cell becomes more than ``full``: what is poured moves on between the places of the lattice."""
+    cell, total = ti.cast(c, ti.i32), ti.i32(0)
+    present = args[0].starts[cell + 1] - args[0].starts[cell]
+    for place in range(ti.static(FULL[s.n])):
+        if present + total < full:
+            total += wants(c, I, place, *args)
+    counts[cell] = total
+
+
+@ti.func
+def make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
+    p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
+    for place in range(ti.static(FULL[s.n])):
+        if p < end:
+            if wants(c, I, place, *args) == 1:
+                maker.make(p, seed_of(I, place, maker.shift_at(c)))
+                p += 1
+
+
+@argument
+class Maker:
+    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``.
+
+    They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``.
+    """
+
+    position: object
+    velocity: object
+    affine: object
+    room: object
+    first: object
+    given: object
+    faces: object
+    n: object
+    sampled: object
+    shift: object
+    spread: object = False
+
+    @ti.func
+    def shift_at(self, c):
+        """By how much the lattice has been moved in a cell, in cells."""
+        shift = self.shift
+        if ti.static(self.spread):
+            shift = spread(c, shift)
+        return shift
+
+    @ti.func
+    def make(self, p, x):
+        """Make a particle."""
+        v = self.given
+        if ti.static(self.sampled):
+            v = sample_velocity(self.faces, x + ti.f32(0.5), self.n)
+        set_vector(self.position, p, self.room, x)
+        set_vector(self.velocity, p, self.room, v)
+        for k in ti.static(range(x.n * x.n)):
+            self.affine[p + k * self.room] = ti.f32(0.0)

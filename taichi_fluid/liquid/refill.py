@@ -1,0 +1,127 @@
+"""Particles for what the core has left: as many as it would have had there."""
+
+import math
+
+from .._ti import argument, ti
+from ..boundaries.solids import Solids
+from ..grid import Grid
+from ..kernels import Array, flat, float_vector, int_vector, kernel_family
+from ..kernels.layout import IntArray, strides_of
+from .core import LEFT, Core
+from .lattice import MOST, Ground, Maker, bare_solids, count_wanted, ground_of, make_wanted, seed_of, spread
+from .motion import Way
+from .particles import Cloud, Particles
+
+TURNS = {2: (0.7548777, 0.5698403), 3: (0.8191725, 0.6710436, 0.5497005)}
+"""Part of a cell by which the lattice moves from step to step that fills what a core has left: however little that is, as many
+places are in it as belong there (R sequences, Roberts 2018)."""
+
+
+@argument
+class Change:
+    """How a core changes: what it ``was`` before a step, and a way back to there from where that has gone since."""
+
+    was: object
+    way: object
+    shift: object  # of the lattice that fills what it has left; it differs from cell to cell
+
+
+@ti.func
+def _wants_left(c, I, place, cloud, ground, change):
+    """Whether a place was in the core before the step, and is left by it."""
+    seed, wanted = seed_of(I, place, spread(c, change.shift)), ti.i32(0)
+    if ground.cored_at(c) == LEFT:
+        x = seed + change.way.shift_of(seed, False)
+        J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
+        if change.was[flat(J, strides_of(ground.solids.n))] == 1:
+            wanted = ground.is_free(seed)
+    return wanted
+
+
+@kernel_family
+def refill_kernels(loops, given):
+    Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    Flags = int_vector(2 * loops.dim)
+
+    @ti.kernel
+    def count_left(
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        counts: IntArray,
+        was: IntArray,
+        velocity: Array,
+        leave: Flags,
+        step: ti.f32,
+        shift: Point,
+        core: IntArray,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
+        cloud, change = (
+            Cloud(position, position, position, order, starts, room),
+            Change(was, Way(velocity, n, step, leave), shift),
+        )
+        each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), counts, MOST[loops.dim]))
+
+    @ti.kernel
+    def make_left(
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        offsets: IntArray,
+        first: ti.i32,
+        was: IntArray,
+        faces: Array,
+        leave: Flags,
+        step: ti.f32,
+        shift: Point,
+        core: IntArray,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
+        cloud, change = (
+            Cloud(position, velocity, affine, order, starts, room),
+            Change(was, Way(faces, n, step, leave), shift),
+        )
+        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, shift, True)
+        each_cell(n, make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
+
+    return count_left, make_left
+
+
+class Refill:
+    """Makes the particles of what the core of a liquid has left.
+
+    Args:
+        grid: The grid.
+        solids: What stands in it, where it is now.
+        counts, offsets: Arrays to work in, of whole numbers, one and two more than there are cells.
+    """
+
+    def __init__(self, grid: Grid, solids: Solids | None, counts, offsets):
+        self.grid, self.solids, self._counts, self._offsets = grid, solids, counts, offsets
+        self._nothing = ti.ndarray(ti.f32, 1)
+
+    def put(self, particles: Particles, velocity, core: Core, draw: int) -> None:
+        """Fill what ``core`` has left in the last step, with the velocity on the faces; ``draw`` is the number of the step."""
+        where = ground_of(self.grid, self.solids, self._nothing)
+        kernels = refill_kernels(self.grid.costly_loops, self.solids is not None)
+        position, _, _, order, starts, room = particles.arrays()
+        turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
+        change = core.was, velocity, *core.way_back(), float_vector(self.grid.dim)(*turns), core.change
+        kernels.count_left(position, order, starts, room, self._counts, *change, *where)
+        first = particles.count
+        particles.grow(self._counts, self._offsets)
+        if first < particles.count:
+            kernels.make_left(*particles.arrays(), self._offsets, first, *change, *where)
