@@ -8,7 +8,7 @@ in those places of a lattice that were in the core before the step: as many as i
 
 from collections.abc import Sequence
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
@@ -35,8 +35,21 @@ LEAST_SHARE = 1e-4
 """Part of what has come to the centre of a cell that is from the core, from which on it is in the liquid for sure."""
 
 
+@argument
+class Depth:
+    """How deep cells lie below a surface."""
+
+    phi: object
+    dx: object
+
+    @ti.func
+    def is_deep(self, c):
+        """Whether a cell is no part of the surface."""
+        return self.phi[c] <= ti.f32(-DEEP) * self.dx
+
+
 @ti.func
-def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, phi: Array, way, dx, band):
+def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, depth, way, band):
     """Mark what the core has come into: nothing that was not deep before, but where it goes farther than the band is wide."""
     reached[c] = 0
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
@@ -46,7 +59,7 @@ def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, phi: Arra
         below, above = way.step * way.u[face], way.step * way.u[face + s[axis]]
         here[axis] = ti.f32(0.5) * (below + above)
         fastest = ti.max(fastest, ti.max(ti.abs(below), ti.abs(above)))
-    if phi[c] <= ti.f32(-DEEP) * dx or fastest > band:
+    if depth.is_deep(c) or fastest > band:
         gone, share = way.shift_at(x + ti.f32(0.5) * here), ti.f32(0.0)
         place = place_of(inside_box(x + gone + ti.f32(0.5), way.n), way.n)
         for corner in ti.static(range(2**s.n)):
@@ -87,12 +100,7 @@ def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntAr
 
 
 @ti.func
-def _is_deep(phi: Array, c, dx):
-    return phi[c] <= ti.f32(-DEEP) * dx
-
-
-@ti.func
-def _mark_shallow(c, I, s, shallow: IntArray, phi: Array, distance: Array, closed, n, dx, given: ti.template()):
+def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n, given: ti.template()):
     """0 for what is deep; beyond closed sides all is, beyond others and beside solids nothing can be."""
     mark, inside = ti.i32(0), ti.i32(1)
     for axis in ti.static(range(s.n)):
@@ -101,16 +109,19 @@ def _mark_shallow(c, I, s, shallow: IntArray, phi: Array, distance: Array, close
             if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] == 0:
                 mark = ti.i32(NEVER)
     if inside == 1:
-        mark = ti.cast(not _is_deep(phi, c, dx), ti.i32)
+        mark = ti.cast(not depth.is_deep(c), ti.i32)
         if ti.static(given):
-            if distance[c] < ti.f32(CLEAR) * dx:
+            if distance[c] < ti.f32(CLEAR) * depth.dx:
                 mark = ti.i32(NEVER)
     shallow[c] = mark
 
 
 @ti.func
-def _sum_at(c, I, s, source: IntArray, out: IntArray, phi: Array, along, band, few, n, dx):
-    """The sum over ``band`` cells to both sides along an axis; on the last one whether that is ``few``, in what is deep."""
+def _sum_at(c, I, s, source: IntArray, out: IntArray, depth, along, band, n):
+    """The sum over ``band`` cells to both sides along an axis; on the last one whether that is little, in what is deep.
+
+    A level surface that comes into what is looked at shows twice as many.
+    """
     total, here, end, stride, inside = ti.i32(0), ti.i32(0), ti.i32(0), s[0] * 0, ti.i32(1)
     for axis in ti.static(range(s.n)):
         if axis == along:
@@ -120,7 +131,10 @@ def _sum_at(c, I, s, source: IntArray, out: IntArray, phi: Array, along, band, f
     for k in range(here - band, here + band + 1):
         total += source[c + (ti.min(ti.max(k, 0), end) - here) * stride]
     if along == ti.static(s.n - 1):
-        total = inside * ti.cast(total <= few and _is_deep(phi, c, dx), ti.i32)
+        few = ti.i32(1)
+        for _ in ti.static(range(s.n - 1)):
+            few *= 2 * band + 1
+        total = inside * ti.cast(total <= few // 2 and depth.is_deep(c), ti.i32)
     out[c] = total
 
 
@@ -155,10 +169,18 @@ def core_kernels(loops, given):
 
     @ti.kernel
     def reach(
-        velocity: Array, was: IntArray, reached: IntArray, shift: Array, phi: Array, n: Index, leave: Flags,
-        step: ti.f32, dx: ti.f32, band: ti.i32,
-    ):  # fmt: skip
-        loops.each_cell(n, _reach_at, (was, reached, shift, phi, Way(velocity, n, step, leave), dx, band))
+        velocity: Array,
+        was: IntArray,
+        reached: IntArray,
+        shift: Array,
+        phi: Array,
+        n: Index,
+        leave: Flags,
+        step: ti.f32,
+        dx: ti.f32,
+        band: ti.i32,
+    ):
+        loops.each_cell(n, _reach_at, (was, reached, shift, Depth(phi, dx), Way(velocity, n, step, leave), band))
 
     @ti.kernel
     def carry(velocity: Array, ahead: Array, reached: IntArray, shift: Array, n: Index):
@@ -170,19 +192,24 @@ def core_kernels(loops, given):
 
     @ti.kernel
     def mark_shallow(shallow: IntArray, phi: Array, distance: Array, closed: Flags, n: Index, dx: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _mark_shallow, (shallow, phi, distance, closed, n, dx, given))
+        loops.each_cell_in(n * 0, n + 2, n, _mark_shallow, (shallow, Depth(phi, dx), distance, closed, n, given))
 
     @ti.kernel
-    def sum_up(
-        source: IntArray, out: IntArray, phi: Array, along: ti.i32, band: ti.i32, few: ti.i32, n: Index, dx: ti.f32
-    ):
-        loops.each_cell_in(n * 0, n + 2, n, _sum_at, (source, out, phi, along, band, few, n, dx))
+    def sum_up(source: IntArray, out: IntArray, phi: Array, along: ti.i32, band: ti.i32, n: Index, dx: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _sum_at, (source, out, Depth(phi, dx), along, band, n))
 
     @ti.kernel
     def drop(
-        reached: IntArray, found: IntArray, change: IntArray, position: Array, order: IntArray, starts: IntArray,
-        partials: Array, out: Array, n: Index,
-    ):  # fmt: skip
+        reached: IntArray,
+        found: IntArray,
+        change: IntArray,
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        partials: Array,
+        out: Array,
+        n: Index,
+    ):
         cloud, none = Cloud(position, None, None, order, starts, None), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         loops.each_cell(n, _drop_at, (reached, found, change, cloud))
         loops.reduce_cells(n, partials, none, add, _counted_at, (found, cloud))
@@ -304,10 +331,8 @@ class Core:
         for shape, a, b, radius in shallow:
             where = point(*a), point(*b), radius, point(*grid.origin), grid.dx
             shape_kernels(grid.loops, shape).never(source, grid.n, *where)
-        # A level surface that comes into what is looked at shows twice as many.
-        few = (2 * band + 1) ** (grid.dim - 1) // 2
         for axis in range(grid.dim):
-            kernels.sum_up(source, out, phi, axis, band, few, grid.n, grid.dx)
+            kernels.sum_up(source, out, phi, axis, band, grid.n, grid.dx)
             source, out = out, source
 
     def drop(self, particles: Particles) -> None:

@@ -17,13 +17,10 @@ UNSURE = 0.15
 
 
 @ti.func
-def _write_crowding(c, I, s, cloud, phi: Array, core: IntArray, out: Array, ground, rate, cored: ti.template()):
+def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
-    asked = phi[c] < 0
-    if ti.static(cored):
-        asked = asked and core[c] == 0
-    if asked:
+    if phi[c] < 0 and ground.cored_at(c) == 0:
         full, beside, within = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.i32(0)
         if ti.static(ground.given):
             nearest = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
@@ -37,8 +34,7 @@ def _write_crowding(c, I, s, cloud, phi: Array, core: IntArray, out: Array, grou
                     away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
                     share = ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
             count = cloud.starts[cell + 1] - cloud.starts[cell]
-            if ti.static(cored):
-                count = ti.select(core[cell] == 1, ti.i32(FULL[s.n]), count)
+            count = ti.select(ground.cored_at(cell) == 1, ti.i32(FULL[s.n]), count)
             total += count
             room += share
             highest = ti.max(highest, phi[cell])
@@ -71,9 +67,9 @@ def crowding_kernels(loops, given, cored):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given)
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _write_crowding, (cloud, phi, core, out, ground, rate, cored))
+        each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
 
     return (find_crowding,)
 
