@@ -116,7 +116,8 @@ def test_a_source_and_a_sink_fill_and_empty_a_tank_and_end_when_they_say():
     assert simulation.liquid.volume == pytest.approx(full, rel=0.003)
     simulation.advance(3.0)
     assert simulation.liquid.volume < 0.1
-    assert fastest(simulation) < 2.0
+    # A drop that falls through the sink from where the pool stood: sqrt(2 g 0.3). Found: 1.9 and 2.2, by the processor.
+    assert fastest(simulation) < 2.43
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -118,7 +118,9 @@ def test_extremes_and_integrals_of_a_region_are_those_of_its_cells(dim):
     assert [row[f"dyes.{k}"] for k in range(3)] == [0.0] * 3
     numbers = budget(simulation)
     assert numbers["kinetic_energy"] == row["energy"]
-    assert numbers["amounts"] == {"smoke": row["all"], "dye": [0.0] * 3}
+    # Another kernel of the same sum, which LLVM may put together otherwise.
+    assert numbers["amounts"].pop("smoke") == pytest.approx(row["all"], rel=1e-6)
+    assert numbers["amounts"] == {"dye": [0.0] * 3}
 
 
 def test_enstrophy_is_that_of_a_vortex_without_what_solids_turn():

@@ -314,7 +314,7 @@ WRONG = {
     "domain.boundaries.1.1.velocity": ([0.5, 0.25], ["boundaries[1][1].velocity", "[0.5, 0.25]", "plane"]),
     "domain.boundaries.0.0.smoke_flux": (1.0, ["boundaries[0][0]", "inflow", "only a wall has a flux"]),
     "domain.boundaries.1.1.smoke_flux": (1.0, ["domain.boundaries.1.1.smoke_flux is 1.0", "fluid.smoke_diffusion"]),
-    "domain.boundaries.1.1.dye": ([1.0, 0.5], ["domain.boundaries.1.1.dye", "missing"]),
+    "domain.boundaries.1.1.dye": ([1.0, 0.5], ["domain.boundaries.1.1.dye is [1.0, 0.5]", "more numbers"]),
     "domain.boundaries.1.0": ("sticky", ["domain.boundaries.1.0", "'sticky'", "no-slip"]),
     "domain.boundaries.0": (["open"], ["domain.boundaries.0", "pair"]),
     "solids.0.radius": (-1.0, ["solids.0.radius", "-1.0", "greater than or equal to 0.0001"]),

@@ -260,8 +260,7 @@ class Core:
         self._closed = flags(*(int(side.kind.is_closed and not side.parts) for side in sides))
         self._none, self._nothing = flags(*(0 for _ in sides)), ti.ndarray(ti.f32, 1)
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
-        self.change = self.marks
-        self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
+        self.change = self._partials = self._out = self.marks
         self._shift, self.step = None, 0.0
 
     @property
@@ -276,6 +275,7 @@ class Core:
             self.marks, self.was, self.found, self.change = (ti.ndarray(ti.i32, self.grid.cells) for _ in range(4))
             for array in (self.marks, self.was, self.found, self.change):
                 array.fill(0)
+            self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
 
     def clear(self) -> None:
         """Have no core."""
