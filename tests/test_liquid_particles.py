@@ -58,6 +58,15 @@ def test_each_particle_is_found_once_in_its_cell_and_in_the_order_of_memory(shap
             np.testing.assert_array_equal(own, np.flatnonzero(cells == cell))
 
 
+def test_more_than_two_million_cells_are_counted_too():
+    """2²¹ cells times the 1024 shares of a sum are more than 32 bits hold: a dam of 128³ wanted 784 million particles."""
+    grid = Grid((1600, 1400), 0.1)
+    particles = particles_at(grid, scattered(grid, 1000))
+    starts = particles.starts.to_numpy()
+    assert starts[grid.cells] == particles.count == 1000
+    assert (np.diff(starts) >= 0).all()
+
+
 @pytest.mark.vulkan_too
 @SHAPES
 def test_what_is_linear_goes_to_the_faces_and_back_unchanged(shape):

@@ -81,6 +81,12 @@ def cell_at(x, n):
 
 
 @ti.func
+def share_begins(share, length):
+    """Where one of the ``SHARES`` of so many begins; without a product, which of two million cells is beyond 32 bits."""
+    return length // SHARES * share + ti.min(share, length % SHARES)
+
+
+@ti.func
 def sum_share(counts: IntArray, begin, end):
     """Sum of the counts of some cells."""
     total = ti.i32(0)
@@ -106,7 +112,7 @@ def sorting_kernels(loops):
     def sum_up(counts: IntArray, sums: IntArray, starts: IntArray, length: ti.i32):
         """``starts[i]`` becomes the sum of the counts before ``i``, and the last of them that of all."""
         for share in range(SHARES):
-            sums[share] = sum_share(counts, length * share // SHARES, length * (share + 1) // SHARES)
+            sums[share] = sum_share(counts, share_begins(share, length), share_begins(share + 1, length))
         ti.loop_config(serialize=True)
         for _whole in range(1):
             total = ti.i32(0)
@@ -115,7 +121,7 @@ def sorting_kernels(loops):
                 sums[share] = total - sums[share]
         for share in range(SHARES):
             total = sums[share]
-            for i in range(length * share // SHARES, length * (share + 1) // SHARES):
+            for i in range(share_begins(share, length), share_begins(share + 1, length)):
                 starts[i] = total
                 total += counts[i]
             if share == SHARES - 1:
