@@ -78,23 +78,28 @@ def spread(c, shift):
 
 @ti.func
 def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray, full):
-    """No cell becomes more than ``full``: what is poured moves on between the places of the lattice."""
+    """No cell becomes more than ``full``: what is poured moves on between the places of the lattice.
+
+    The last of ``args`` says whether a cell is asked at all.
+    """
     cell, total = ti.cast(c, ti.i32), ti.i32(0)
     present = args[0].starts[cell + 1] - args[0].starts[cell]
-    for place in range(ti.static(FULL[s.n])):
-        if present + total < full:
-            total += wants(c, I, place, *args)
+    if args[2].asks(c, present, args[1]):
+        for place in range(ti.static(FULL[s.n])):
+            if present + total < full:
+                total += wants(c, I, place, *args)
     counts[cell] = total
 
 
 @ti.func
 def make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
     p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
-    for place in range(ti.static(FULL[s.n])):
-        if p < end:
-            if wants(c, I, place, *args) == 1:
-                maker.make(p, seed_of(I, place, maker.shift_at(c)))
-                p += 1
+    if p < end:
+        for place in range(ti.static(FULL[s.n])):
+            if p < end:
+                if wants(c, I, place, *args) == 1:
+                    maker.make(p, seed_of(I, place, maker.shift_at(c)))
+                    p += 1
 
 
 @argument

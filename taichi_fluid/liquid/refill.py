@@ -25,16 +25,20 @@ class Change:
     way: object
     shift: object  # of the lattice that fills what it has left; it differs from cell to cell
 
+    @ti.func
+    def asks(self, c, present, ground):
+        """Whether the core has come into a cell and is not found there again."""
+        return ground.cored_at(c) == LEFT
+
 
 @ti.func
 def _wants_left(c, I, place, cloud, ground, change):
     """Whether a place was in the core before the step, and is left by it."""
     seed, wanted = seed_of(I, place, spread(c, change.shift)), ti.i32(0)
-    if ground.cored_at(c) == LEFT:
-        x = seed + change.way.shift_of(seed, False)
-        J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
-        if change.was[flat(J, strides_of(ground.solids.n))] == 1:
-            wanted = ground.is_free(seed)
+    x = seed + change.way.shift_of(seed, False)
+    J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
+    if change.was[flat(J, strides_of(ground.solids.n))] == 1:
+        wanted = ground.is_free(seed)
     return wanted
 
 

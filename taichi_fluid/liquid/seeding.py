@@ -41,6 +41,11 @@ class Shape:
         """Whether a point is inside."""
         return self.distance(x, self.a, self.b, self.radius) < 0
 
+    @ti.func
+    def asks(self, c, present, ground):
+        """Whether a cell needs particles at all."""
+        return ground.cored_at(c) == 0
+
 
 @ti.func
 def _is_vacant(cloud, cell, seed):
@@ -56,7 +61,7 @@ def _is_vacant(cloud, cell, seed):
 @ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
     seed, n, wanted = seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
-    if ground.cored_at(c) == 0 and shape.has(ground.solids.origin + seed * ground.solids.dx):
+    if shape.has(ground.solids.origin + seed * ground.solids.dx):
         wanted = ground.is_free(seed)
         for around in range(ti.static(3**I.n)):
             J = neighbour(I, around)
@@ -76,18 +81,23 @@ class Lack:
     likely: object
     draw: object
 
+    @ti.func
+    def asks(self, c, present, ground):
+        """Whether a cell may have too few."""
+        deep = self.phi[c] <= ti.f32(-SHALLOW) * ground.solids.dx or self.likely >= EVERYWHERE
+        return ground.cored_at(c) == 0 and deep and present < ti.static(FULL[ground.solids.n.n])
+
 
 @ti.func
 def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
-    if ground.cored_at(c) == 0 and count < ti.static(FULL[I.n]) and (depth >= SHALLOW or lack.likely >= EVERYWHERE):
-        seed = seed_of(I, place, ground.solids.origin * ti.f32(0.0))
-        few = count < ti.static(LEAST[I.n]) and depth >= BELOW
-        if lack.likely >= EVERYWHERE:
-            few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
-        if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
-            wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
+    seed = seed_of(I, place, ground.solids.origin * ti.f32(0.0))
+    few = count < ti.static(LEAST[I.n]) and depth >= BELOW
+    if lack.likely >= EVERYWHERE:
+        few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
+    if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
+        wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
     return wanted
 
 
