@@ -93,6 +93,7 @@ def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: Int
 
 @ti.func
 def make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
+    """Make those that ``count_wanted`` has counted, behind those of the cells before."""
     p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
     if p < end:
         for place in range(ti.static(FULL[s.n])):
