@@ -46,7 +46,7 @@ SLOW = (
         )
     ),
     # In the window; the session and the panel have theirs without one.
-    "test_window.py::test_every_preset_by_its_button[all]",
+    "test_window.py::test_presets_by_their_buttons[of every kind]",
     "test_window.py::test_every_view_of_3d_by_its_button",
     "test_window.py::test_both_grids_side_by_side[keys]",
     "test_window.py::test_a_recording_lasts_as_long_as_it_took_and_plays[keys]",
@@ -90,7 +90,7 @@ SLOW = (
         )
     ),
     # Longer flows.
-    "test_conservation.py::test_two_thousand_steps_keep_them",
+    "test_conservation.py::test_so_many_steps_keep_them",
     "validation/test_cylinder.py",
     "test_friction.py::test_whole_steps_keep_the_flow_between_cylinders_to_second_order",
     *(

@@ -75,7 +75,7 @@ def test_fuel_heat_soot_and_room_follow_the_rates(dim):
     )  # fmt: skip
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_whole_run_at_rest_burns_by_the_closed_form(dim):
     """A closed box full of the same: nothing moves, and F, T and smoke follow the exponential; also with many steps."""
     combustion = {**COMBUSTION, "expansion": 0.0}
@@ -126,7 +126,7 @@ def test_a_scene_in_which_nothing_burns_is_the_scene_without_the_table(dim):
 # The room that it takes
 
 
-@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too), "voxels"])
+@pytest.mark.parametrize("faces", [pytest.param("fractions", marks=pytest.mark.vulkan_too(dim=2)), "voxels"])
 def test_the_divergence_of_a_flame_integrates_to_what_it_prescribes(dim, faces, arch):
     """Also with a solid in the flame; and what is left beside it is the solver's tolerance."""
     simulation = Simulation(torch(dim, solver={"faces": faces, "tolerance": 1e-5}))

@@ -54,7 +54,7 @@ def error_after(simulation: Simulation, steps: int) -> float:
     return max(abs(total(simulation, name)[0] / before[name][0][0] - 1) for name in names)
 
 
-@pytest.mark.vulkan_too(dim=2, cfl=1.5)
+@pytest.mark.vulkan_too(dim=2, cfl=1.5, scheme="maccormack")
 @schemes
 @pytest.mark.parametrize("cfl", [0.1, 1.5, 5.0])
 def test_a_closed_box_keeps_smoke_and_heat(dim, scheme, cfl):
@@ -80,9 +80,10 @@ def test_both_grids_keep_them(dim):
     assert error_after(other, 15) < 1e-6
 
 
-@pytest.mark.parametrize("shape", [(128, 128), (48, 48, 48)], ids=["2D", "3D"])
-def test_two_thousand_steps_keep_them(shape):
-    assert error_after(hot_box(shape, {}), 2000) < 1e-5
+@pytest.mark.parametrize(("shape", "steps"), [((128, 128), 2000), ((48, 48, 48), 500)], ids=["2D", "3D"])
+def test_so_many_steps_keep_them(shape, steps):
+    """In 3D it was 1e-7 after 2,000 too, which take a minute."""
+    assert error_after(hot_box(shape, {}), steps) < 1e-5
 
 
 def test_without_it_they_are_not_kept():

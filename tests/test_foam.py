@@ -87,7 +87,7 @@ def test_a_sink_takes_foam(dim):
     assert foam.particles.count == 0
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_foam_is_never_in_a_solid_nor_out_of_the_box(dim):
     scene = water(
         [1.0] * dim,
@@ -170,7 +170,7 @@ def test_it_can_be_switched_while_it_runs_and_is_gone_after_a_reset():
     assert not simulation.liquid.has_foam
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_foam_is_seen_unless_something_is_in_front_of_it(dim):
     """In 3D a ball may stand between it and the eye; in 2D all that is not in a solid is seen."""
     box = {"shape": "box", "center": [0.5, 0.75, 0.8], "size": [0.5, 0.4, 0.1]}

@@ -70,7 +70,7 @@ def test_a_linear_field_stays_linear(dim, coarse, fine):
         np.testing.assert_allclose(component[inside], expected[inside], rtol=0, atol=2e-6)
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_the_same_resolution_is_a_copy(dim):
     source, target = Simulation(plume(dim, 9)), Simulation(plume(dim, 9))
     set_state(source, smooth_velocity(source.grid.shape))

@@ -179,7 +179,7 @@ def test_the_symmetry_test_notices_a_force_along_one_axis():
     assert np.abs(mirrored_velocity(seen, 0)[0] - plain[0]).max() > 1e-3
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(depth=4)
 @pytest.mark.parametrize("depth", [1, 4])
 def test_three_dimensions_without_the_third_are_two(depth):
     """Full steps with sources on data that does not vary along z; with one layer w stays exactly 0."""

@@ -95,7 +95,7 @@ def test_conduction_follows_the_series_to_second_order():
     assert errors[-1] < 5e-3
 
 
-@pytest.mark.vulkan_too(dim=2)
+@pytest.mark.vulkan_too(dim=2, number=0.1)
 @pytest.mark.parametrize("number", [0.1, 30.0])
 def test_what_walls_give_is_what_the_box_gains(dim, number):
     shape, dx, diffusivity, steps = (9, 5, 6)[:dim], 0.1, 0.02, 40

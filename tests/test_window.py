@@ -590,8 +590,17 @@ def test_a_window_of_another_size(flat):
     assert pictures_in(newest(flat, ".mp4"))[-1].shape == (recorded[1] // 2 * 2, recorded[0] // 2 * 2, 3)
 
 
-@pytest.mark.parametrize("names", [["plume", "dye2d"], preset_names()], ids=["some", "all"])
-def test_every_preset_by_its_button(flat, names):
+KINDS = ["karman", "ink", "fire", "obstacles", "dam2d", "splash"]
+"""Presets with all that a picture may be of: slices, dyes, glow, solids, liquids. The session goes through every preset
+in ``test_soak.py``; PRESETS=all has the window do so too."""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["plume", "dye2d"], preset_names() if os.environ.get("PRESETS") == "all" else KINDS],
+    ids=["some", "of every kind"],
+)
+def test_presets_by_their_buttons(flat, names):
     """From 2D to 3D and back, each as it is; the last one is where the other tests go on from."""
     for name in [*(name for name in names if name != "plume2d"), "plume2d"]:
         flat.click(f"preset {name}")
