@@ -89,6 +89,11 @@ class BoxResidual(Residual):
                 square = 0.0
             self._numbers[[MEAN, NORM, TARGET, ITERATIONS]] = mean, square, tolerance**2 * square, 0.0
 
+    def _size(self, x) -> float:
+        ti.sync()
+        values = interior(self.system.grid, x)
+        return float(max(values.max(), -values.min()))
+
     def enqueue(self, rhs, x) -> None:
         """Compute the residual afresh, and wrap ``x`` along periodic axes."""
         ti.sync()

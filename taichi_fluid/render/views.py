@@ -18,10 +18,8 @@ from ..simulation import Simulation
 from .arrows import render_arrows
 from .camera import View, orbit_view
 from .colour_maps import Tables
-from .foam import FoamPicture
 from .image import Image
 from .legend import Legend
-from .liquid import LiquidPicture
 from .optics import Optics
 from .ranges import Plane, Ranges, Smoothed, plane_of
 from .sheets import render_sheets
@@ -392,6 +390,9 @@ class LiquidSurface:
     """The surface of a liquid: refracting in 3D, filled in 2D."""
 
     def __init__(self, parts: Parts):
+        from .foam import FoamPicture  # which a gas need not wait for
+        from .liquid import LiquidPicture
+
         self.parts, self._picture = parts, LiquidPicture(parts.simulation.grid)
         self._foam = FoamPicture(parts.simulation.grid)
 

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
@@ -14,7 +14,6 @@ from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
 from ..grid import Grid
 from ..kernels import copy_values
-from ..liquid.liquid import Liquid
 from ..physics.advection import Advection, Scheme, Trace
 from ..physics.combustion import Flame
 from ..physics.diffusion import Diffusion
@@ -27,6 +26,9 @@ from .kept import Kept
 from .liquids import begin_liquid
 from .loads import Earlier, SolidsInFlow
 from .state import State
+
+if TYPE_CHECKING:
+    from ..liquid.liquid import Liquid
 
 _SWEEPS = "gauss-seidel"
 """What the sweeps are that ``solver.sweeps`` counts: they need no other room."""
@@ -86,8 +88,10 @@ class Engine:
         self.solids = None
         if solids:
             self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
-        self.liquid: Liquid | None = None
+        self.liquid: "Liquid | None" = None
         if scene.liquid is not None:
+            from ..liquid.liquid import Liquid  # which a gas need not wait for
+
             drains = any(source.sink for source in scene.sources)
             self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids, drains=drains)
         level = None if self.liquid is None else self.liquid.phi

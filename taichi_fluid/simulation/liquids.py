@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..liquid.liquid import Liquid
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
 from ..scene.liquid import inflows
 
+if TYPE_CHECKING:
+    from ..liquid.liquid import Liquid
 
-def begin_liquid(liquid: Liquid, config: LiquidConfig, velocity) -> None:
+
+def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> None:
     """Let there be the bodies of a scene, and nothing else."""
     liquid.core.keep(config.band)
     liquid.clear()
