@@ -5,6 +5,7 @@ import pytest
 from scenes_for_tests import scene
 from test_scene import refusal
 
+from taichi_fluid._ti import ti
 from taichi_fluid.boundaries.sides import Boundary, Profile, Side
 from taichi_fluid.simulation import Simulation
 
@@ -109,6 +110,44 @@ def test_arrays_from_python_are_what_expressions_say(dim):
     assert one.to_numpy("temperature").max() > 0.5
     other.reset()
     assert other.to_numpy("temperature").max() == 0
+
+
+@ti.func
+def parabola(t, x, y):
+    return (1 + t) * (1 + y)
+
+
+@ti.func
+def warmth(t, x, y):
+    heat = ti.f32(0.0)
+    if y > 0.1:
+        heat = 3 * y + x
+    return heat
+
+
+@ti.func
+def sheet(t, x, y, z):
+    return ti.sin(3 * z) + y * t
+
+
+@pytest.mark.vulkan_too
+def test_functions_that_taichi_compiles_are_what_expressions_say():
+    """In time too; each is a ``ti.func`` of one place."""
+    free = [[WALL, WALL]]
+    said = {"kind": "inflow", "velocity": ["(1 + t) * (1 + y)", 0.0], "temperature": "where(y > 0.1, 3*y + x, 0)"}
+    one = Simulation(box((6, 5), [[said, "open"], *free]))
+    side = Side(Boundary.INFLOW, (parabola, 0.0), {"temperature": warmth})
+    other = Simulation(box((6, 5), [[WALL, "open"], *free]), sides={(0, 0): side})
+    for simulation in (one, other):
+        for _ in range(3):
+            simulation.step(0.05)
+    for name in ("velocity", "temperature"):
+        np.testing.assert_allclose(one.to_numpy(name), other.to_numpy(name), atol=1e-5)
+    assert one.to_numpy("temperature").max() > 0.5
+    places = np.full((1, 1, 1), 0.3), np.linspace(0, 1, 4)[None, :, None], np.linspace(0, 1, 3)[None, None, :]
+    np.testing.assert_allclose(
+        Profile(sheet).at(2.0, places, 0, "heat"), np.sin(3 * places[2]) + 2 * places[1], atol=1e-6
+    )
 
 
 def test_an_array_of_another_shape_is_refused_in_a_sentence():

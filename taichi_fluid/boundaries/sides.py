@@ -1,5 +1,6 @@
 """Kinds of sides of the box. Needs no Taichi, so that a scene can refuse what no flow can have."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -135,8 +136,8 @@ class Profile:
     """A number that differs from place to place on a side.
 
     Args:
-        compute: Of the time, s, and the coordinates, m, arrays that fit each other: the number there. Or an array of the
-            numbers, with one axis for each that the side has: as long as it has cells, and one longer along the faces
+        compute: Of the time, s, and the coordinates, m, arrays that fit each other: the number there. Or a ``ti.func`` of
+            the time and the coordinates of one place, f32, which returns a number. Or an array of the numbers, with one axis for each that the side has: as long as it has cells, and one longer along the faces
             that a velocity component lies on.
         varies: Whether it changes with time; what does not is computed once.
     """
@@ -152,7 +153,12 @@ class Profile:
         """
         wanted = np.broadcast_shapes(*(each.shape for each in x))
         if callable(self.compute):
-            values, form = np.asarray(self.compute(time, *x), np.float64), wanted
+            compute = self.compute
+            if getattr(compute, "_is_taichi_function", False):
+                from .taichi_profiles import evaluated  # here a scene needs no Taichi
+
+                compute = functools.partial(evaluated, compute)
+            values, form = np.asarray(compute(time, *x), np.float64), wanted
             if values.ndim in (0, len(wanted)) and all(n in (1, m) for n, m in zip(values.shape, wanted, strict=False)):
                 return np.broadcast_to(values, wanted)
         else:
