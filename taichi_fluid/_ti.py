@@ -1,5 +1,6 @@
 """The one place that imports Taichi: quietly, and with a sentence when it cannot be done."""
 
+import ast
 import dataclasses
 import functools
 import linecache
@@ -67,6 +68,7 @@ ti = _import_taichi()
 
 from taichi._kernels import fill_ndarray  # noqa: E402  (only after the quiet import above)
 from taichi.lang import impl, kernel_impl  # noqa: E402
+from taichi.lang.ast import transform_tree  # noqa: E402
 from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext  # noqa: E402
 from taichi.lang.exception import handle_exception_from_cpp  # noqa: E402
 from taichi.lang.expr import Expr  # noqa: E402
@@ -106,15 +108,57 @@ def _remembering(read):
     return remembered
 
 
+_free_trees: dict[str, list[ast.Module]] = {}
+"""By their source, trees of functions that were inlined and are so no longer."""
+
+
+def _parsed(source: str) -> ast.Module:
+    """The tree of a source: one that nobody is using, or a new one."""
+    if trees := _free_trees.setdefault(source, []):
+        return trees.pop()
+    tree = ast.parse(source)
+    tree.__dict__["_taichi_fluid"] = source, [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return tree
+
+
+def _transformed(tree, context):
+    """What Taichi makes of a tree, which is free then if it is that of an inlined function.
+
+    All that Taichi leaves in its nodes is written anew the next time before it is read, but for who calls a method.
+    """
+    result = transform_tree(tree, context)
+    if not (context.is_kernel or context.is_real_function):
+        source, attributes = tree.__dict__["_taichi_fluid"]
+        for node in attributes:
+            node.__dict__.pop("caller", None)
+        _free_trees[source].append(tree)
+    return result
+
+
+def _described_line(context, node) -> str | None:
+    """The text of a place within one line that need not be wrapped, as Taichi has it; else None."""
+    code, begin, end = (
+        context.src[node.lineno - 1],
+        context.indent + node.col_offset,
+        context.indent + node.end_col_offset,
+    )
+    if node.lineno != node.end_lineno or not begin < end <= len(code) <= 80 or not code.isprintable():
+        return None
+    marks = " " * begin + "^" * (end - begin)
+    place = f'File "{context.file}", line {node.lineno + context.lineno_offset}, in {context.func.func.__name__}:'
+    return f"{place}\n{code.rstrip()}\n{marks}\n"
+
+
 def _remember_sources() -> None:
     """Half of the time that Taichi spends on a kernel in Python goes into texts for errors that nobody makes.
 
-    For each node of a tree it wraps the lines of its source, and for each inlined call it reads and wraps the source
-    anew. What comes out depends on the function and the place in it alone, and is kept.
+    For each node of a tree it wraps the lines of its source, and for each inlined call it reads, wraps and parses the
+    source anew. What comes out depends on the function and the place in it alone, and is kept.
     """
     kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines)
     kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile)
-    kernel_impl.textwrap = SimpleNamespace(fill=functools.cache(textwrap.fill), dedent=textwrap.dedent)
+    kernel_impl.textwrap = SimpleNamespace(fill=functools.cache(textwrap.fill), dedent=functools.cache(textwrap.dedent))
+    kernel_impl.ast, kernel_impl.transform_tree = SimpleNamespace(parse=_parsed), _transformed
     describe = ASTTransformerContext.get_pos_info
 
     @functools.wraps(describe)
@@ -122,7 +166,7 @@ def _remember_sources() -> None:
         places = self.func.__dict__.setdefault("_taichi_fluid_places", {})
         key = type(node), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
         if key not in places:
-            places[key] = describe(self, node)
+            places[key] = _described_line(self, node) or describe(self, node)
         return places[key]
 
     ASTTransformerContext.get_pos_info = get_pos_info

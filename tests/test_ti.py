@@ -34,6 +34,48 @@ def test_what_is_remembered_is_what_taichi_says():
     assert nodes > 500
 
 
+@ti.func
+def _size_of(v, deep: ti.template()):
+    """Twice inlined in itself, once while an argument of it is made; a method of vectors and of a bundle, by one name."""
+    found = v.max()
+    if ti.static(deep > 0):
+        found += _size_of(v + _size_of(v, deep - 1), deep - 1)
+    return found
+
+
+@argument
+class _Bundle:
+    value: object
+
+    @traced
+    def max(self):
+        return self.value
+
+    @traced
+    def __add__(self, other):
+        return _Bundle(self.value + other)
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_a_tree_that_is_in_use_is_not_used_again():
+    @ti.kernel
+    def sizes(a: Array, v: ti.types.vector(2, ti.f32), x: ti.f32):
+        for _ in range(1):
+            a[0] = _size_of(v, 2)
+            a[1] = _size_of(_Bundle(x), 2)
+            a[2] = _size_of(v, 1)
+
+    def size(v, deep):
+        found = np.max(v)
+        return found + size(v + size(v, deep - 1), deep - 1) if deep else found
+
+    a = ti.ndarray(ti.f32, 3)
+    sizes(a, ti.Vector([1.0, 3.0]), 5.0)
+    v = np.array([1.0, 3.0])
+    np.testing.assert_array_equal(a.to_numpy(), [size(v, 2), size(np.array([5.0]), 2), size(v, 1)])
+    assert any(len(trees) > 1 for trees in _ti._free_trees.values()), "one for each that was in use at once"
+
+
 @pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
 def test_functions_that_look_alike_are_told_apart(tmp_path):
     """The same text in two files: what is remembered belongs to the function, not to its text."""
