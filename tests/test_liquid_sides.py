@@ -99,7 +99,8 @@ def test_a_sink_takes_what_falls_into_it(width, dt):
         assert simulation.to_numpy("level set")[32, 0] > 0  # air
         simulation.advance(0.05)
         lost = (before - simulation.liquid.volume) / 0.05
-        assert simulation.liquid.lacking == 0  # nothing of it is made up for
+        # Nothing of it is made up for; where others crowd a few are lacking.
+        assert abs(simulation.liquid.lacking) < 0.005 * simulation.liquid.target
         # What its edge lies deep in the mean; a corner that water goes around takes a little more.
         expected = (width + 0.1) * np.sqrt(2 * 9.81 * (before - 0.04))
         assert lost == pytest.approx(expected, rel=0.12)

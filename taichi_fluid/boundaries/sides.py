@@ -137,8 +137,9 @@ class Profile:
 
     Args:
         compute: Of the time, s, and the coordinates, m, arrays that fit each other: the number there. Or a ``ti.func`` of
-            the time and the coordinates of one place, f32, which returns a number. Or an array of the numbers, with one axis for each that the side has: as long as it has cells, and one longer along the faces
-            that a velocity component lies on.
+            the time and the coordinates of one place, f32, which returns a number. Or an array of the numbers, with one axis
+            for each that the side has: as long as it has cells, and one longer along the faces that a velocity component
+            lies on.
         varies: Whether it changes with time; what does not is computed once.
     """
 

@@ -12,7 +12,7 @@ from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
-from ..kernels import PARTIALS, Array, add, cells_of, float_vector, int_vector, kernel_family
+from ..kernels import PARTIALS, Array, add, cells_of, copy_values, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, place_of, sample_cubic, step_to_corner
 from ..operators.shapes import SHAPES
@@ -25,6 +25,8 @@ BELOW = 1.0
 DEEP = 0.5
 """How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
 any surface may read as little."""
+LEAST_BAND, MOST_BAND = 3, 12
+"""Cells: in a narrower band what the core has come into, however little of that, would be all that shows how deep it lies."""
 NEVER = 1 << 16
 """Mark of what can be no part of the core, more than all others together."""
 CLEAR = 1.5
@@ -87,7 +89,7 @@ def _carry_at(c, I, s, u: Array, out: Array, reached: IntArray, shift: Array, n)
                 q[k] += (upper + lower) / count
             q = inside_box(q, n)
             q[axis] += ti.f32(0.5)
-            out[c + axis * cells] = sample_cubic(u, axis * cells, q, n)
+            out[c + axis * cells] = sample_cubic(u, axis * cells, q, n, axis)
 
 
 @ti.func
@@ -269,9 +271,14 @@ class Core:
         return self.marks.shape[0] > 1
 
     def keep(self, band: int) -> None:
-        """Keep particles in so many cells below the surface, from the next ``find`` on; 0: everywhere."""
-        self.band = band
-        if band and not self.active:
+        """Keep particles in so many cells below the surface, ``LEAST_BAND`` at least, from the next ``find`` on; 0: everywhere."""
+        self.band = max(band, LEAST_BAND) if band else 0
+        if band:
+            self.allocate()
+
+    def allocate(self) -> None:
+        """Have room for a core, if there is none yet."""
+        if not self.active:
             self.marks, self.was, self.found, self.change = (ti.ndarray(ti.i32, self.grid.cells) for _ in range(4))
             for array in (self.marks, self.was, self.found, self.change):
                 array.fill(0)
@@ -282,6 +289,7 @@ class Core:
         self.cells = self.dropped = 0
         if self.active:
             self.marks.fill(0)
+            self.change.fill(0)
 
     def advance(self, velocity, phi, dt: float, shift) -> None:
         """Let the core go with a velocity for ``dt`` seconds, from where ``find`` has seen it.
@@ -305,8 +313,13 @@ class Core:
         if self.cells:
             self._kernels.carry(velocity, self._ahead, self.marks, self._shift, self.grid.n)
 
+    def keep_velocity(self, velocity) -> None:
+        """Have ``take_over`` leave a velocity as it is on the faces of the core."""
+        if self.cells:
+            copy_values(velocity, self._ahead)
+
     def way_back(self) -> tuple:
-        """What leads from where the core is after ``advance`` to where it was: sides that let nothing out, and cells for 1 m/s."""
+        """What leads back a step along a velocity: sides that let nothing out, and cells for 1 m/s."""
         return self._none, -self.step
 
     def take_over(self, velocity, weight) -> None:
@@ -314,14 +327,16 @@ class Core:
         if self.cells:
             self._kernels.take_over(velocity, weight, self._ahead, self.marks, self.grid.n)
 
-    def find(self, phi, shallow: Sequence[tuple]) -> None:
+    def find(self, phi, shallow: Sequence[tuple], least: int = 0) -> None:
         """Find the core anew, in ``found``: below a surface ``phi``, m, by the ``band``, and not around some shapes.
+
+        The band is of so many cells at ``least``, as far as there can be as many.
 
         A gap between particles is no surface: where fewer cells are shallow than half of those that a level surface shows, what
         is deep is in the core all the same, and next to that the gap is closed.
         """
-        kernels, grid, band = self._kernels, self.grid, self.band
-        if not band:
+        kernels, grid, band = self._kernels, self.grid, min(max(self.band, least), MOST_BAND)
+        if not self.band:
             self.found.fill(0)
             return
         distance = self._nothing if self.solids is None else self.solids.distance

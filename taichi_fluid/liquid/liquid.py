@@ -1,5 +1,6 @@
 """A liquid with a surface on one grid: particles carry it, a level set says where it ends, a projection keeps its volume."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -81,8 +82,7 @@ class Liquid:
         self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
-        self._seen: list[tuple] = []
-        self._recount = False
+        self._crossed = 1.0
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
@@ -164,10 +164,9 @@ class Liquid:
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
 
-        Called after each ``carry``, liquid flows into the shape as through a hole.
+        Called after each ``carry``, liquid flows into the shape as through a hole. Where there may be a core, the shape is to be
+        among those that are ``shallow``.
         """
-        if (shape, a, b, radius) not in self._seen:
-            self._recount = True  # what of the core lies in it is gone without a particle that leaves
         if not self._leaves:
             self._sort()  # where others crowd, some have been taken away already, which are made up for
             self._leaves = True
@@ -178,9 +177,11 @@ class Liquid:
         self._drained.append((shape, a, b, radius))
 
     def begin(self, velocity) -> None:
-        """Begin with what was added: its velocity on the faces, and beyond the surface."""
+        """Begin with what was added: its velocity on the faces, and beyond the surface; the core has the velocity that is there."""
         self.expansion.fill(0.0)
+        self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
+        self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, LAYERS)
         self._smooth.fill_velocity(velocity, keep=True)
 
@@ -226,6 +227,7 @@ class Liquid:
 
         ``crossed`` is how many cells the fastest cross in ``dt``.
         """
+        self._crossed = crossed
         self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self.core.take_over(velocity, self._weight)
@@ -280,13 +282,12 @@ class Liquid:
         self._steps += 1
         lacking = self.lacking
         if self.core.active:
-            self.core.find(self.phi, self.shallow)
+            # What leaves through an open side has to have particles then.
+            self.core.find(self.phi, self.shallow, math.ceil(self._crossed) + 1 if self._leaves else 0)
             self.core.drop(self.particles)
         self._seeding.restore(self.particles, self.phi, velocity, lacking, self._steps)
         if self._leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
-            self.target = self._held if self._recount else max(self.target, self._held)
-            self._seen, self._recount = list(self.shallow), False
 
     def remember(self, velocity) -> None:
         """Keep a velocity on the faces, for ``follow`` and for ``scatter`` by FLIP."""
@@ -315,14 +316,19 @@ class Liquid:
         Raises:
             ValueError: for arrays of another grid, or some that are missing.
         """
+        self.core.clear()
+        if "core" in arrays:
+            self.core.allocate()
         for name, array in self._kept().items():
+            if name == "core" and name not in arrays:
+                continue  # kept before there was to be one
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
             array.from_numpy(np.ascontiguousarray(arrays[name]))
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share = float(numbers["share"])
-        self.core.cells, self.core.dropped = int(numbers["core"]), int(numbers["dropped"])
+        self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         self._clear_foam()
         if "foam" in numbers:
             names = [name for name in arrays if name.startswith("foam/")]

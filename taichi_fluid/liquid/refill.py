@@ -19,7 +19,7 @@ places are in it as belong there (R sequences, Roberts 2018)."""
 
 @argument
 class Change:
-    """How a core changes: what it ``was`` before a step, and a way back to there from where that has gone since."""
+    """How a core changes: what it ``was`` before a step, and a way back to there, by the velocity that the step has left."""
 
     was: object
     way: object

@@ -63,7 +63,8 @@ class Liquid(Config):
     band: int = number(
         0,
         "cells",
-        "how far below its surface the liquid is carried by particles; deeper down the grid does it; 0: particles everywhere",
+        "how far below its surface the liquid is carried by particles, 3 at least; deeper down the grid does it; 0: particles "
+        "everywhere",
         slider=(0, 12),
         ge=0,
         le=12,
