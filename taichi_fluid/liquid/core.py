@@ -22,14 +22,14 @@ from .transfer import corner_weight
 
 BELOW = 1.0
 """How deep a surface that is found from particles says that a cell is at the most, in cells."""
-DEEP = 0.5
+SKIN = 0.5
 """How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
 any surface may read as little."""
 LEAST_BAND, MOST_BAND = 3, 12
 """Cells: in a narrower band what the core has come into, however little of that, would be all that shows how deep it lies."""
 NEVER = 1 << 16
 """Mark of what can be no part of the core, more than all others together."""
-CLEAR = 1.5
+MARGIN = 1.5
 """Cells around solids, sources and sinks in which the liquid counts as shallow, however deep it is."""
 LEFT, FOUND = 1, 2
 """Marks of how the core changes: it has come into a cell in a step; it is found there again after it. ``LEFT`` alone: not again."""
@@ -47,7 +47,7 @@ class Depth:
     @ti.func
     def is_deep(self, c):
         """Whether a cell is no part of the surface."""
-        return self.phi[c] <= ti.f32(-DEEP) * self.dx
+        return self.phi[c] <= ti.f32(-SKIN) * self.dx
 
 
 @ti.func
@@ -113,7 +113,7 @@ def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n,
     if inside == 1:
         mark = ti.cast(not depth.is_deep(c), ti.i32)
         if ti.static(given):
-            if distance[c] < ti.f32(CLEAR) * depth.dx:
+            if distance[c] < ti.f32(MARGIN) * depth.dx:
                 mark = ti.i32(NEVER)
     shallow[c] = mark
 
@@ -143,7 +143,7 @@ def _sum_at(c, I, s, source: IntArray, out: IntArray, depth, along, band, n):
 @ti.func
 def _never_at(c, I, s, shallow: IntArray, distance_of: ti.template(), shape: ti.template(), origin, dx):
     a, b, radius = ti.static(shape)
-    if distance_of(origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx, a, b, radius) < ti.f32(CLEAR) * dx:
+    if distance_of(origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * dx, a, b, radius) < ti.f32(MARGIN) * dx:
         shallow[c] = ti.i32(NEVER)
 
 
@@ -224,7 +224,7 @@ def core_kernels(loops, given):
 
 
 @kernel_family
-def shape_kernels(loops, shape):
+def margin_kernels(loops, shape):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
@@ -345,7 +345,7 @@ class Core:
         point = float_vector(grid.dim)
         for shape, a, b, radius in shallow:
             where = point(*a), point(*b), radius, point(*grid.origin), grid.dx
-            shape_kernels(grid.loops, shape).never(source, grid.n, *where)
+            margin_kernels(grid.loops, shape).never(source, grid.n, *where)
         for axis in range(grid.dim):
             kernels.sum_up(source, out, phi, axis, band, grid.n, grid.dx)
             source, out = out, source

@@ -326,7 +326,7 @@ class Seeding:
     ) -> None:
         """Set the velocity of all particles in a shape, in metres, to ``velocity``, m/s."""
         grid, point = self.grid, float_vector(self.grid.dim)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, cover_of(self._core, 0)[1])
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored)
         arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
         where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
         kernels.drive_in_shape(*arrays, point(*velocity), *where)
@@ -337,7 +337,7 @@ class Seeding:
         """Set a velocity on the faces to ``velocity``, m/s, as far as what lies in a shape, in metres, is moved by it."""
         grid, point = self.grid, float_vector(self.grid.dim)
         grid.require(grid.dim, faces=faces)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, cover_of(self._core, 0)[1])
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored)
         kernels.drive_faces(
             faces, point(*velocity), point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing)
         )
@@ -375,8 +375,13 @@ class Seeding:
             kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
         return particles.count - first
 
+    @property
+    def _cored(self) -> bool:
+        """Whether there may be a core."""
+        return self._core is not None and self._core.active
+
     def _kernels(self):
-        return depth_kernels(self.grid.costly_loops, self.solids is not None, cover_of(self._core, 0)[1])
+        return depth_kernels(self.grid.costly_loops, self.solids is not None, self._cored)
 
     def _make_room(self, particles: Particles) -> int:
         """Make room for those counted; how many there were before."""
