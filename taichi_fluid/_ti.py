@@ -137,11 +137,8 @@ def _transformed(tree, context):
 
 def _described_line(context, node) -> str | None:
     """The text of a place within one line that need not be wrapped, as Taichi has it; else None."""
-    code, begin, end = (
-        context.src[node.lineno - 1],
-        context.indent + node.col_offset,
-        context.indent + node.end_col_offset,
-    )
+    code = context.src[node.lineno - 1]
+    begin, end = context.indent + node.col_offset, context.indent + node.end_col_offset
     if node.lineno != node.end_lineno or not begin < end <= len(code) <= 80 or not code.isprintable():
         return None
     marks = " " * begin + "^" * (end - begin)

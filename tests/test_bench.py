@@ -264,7 +264,8 @@ def test_bytes_per_cell_and_per_particle_of_a_liquid(name, cells, each, most):
     # Place, velocity and its derivatives, twice, a cell and a place in the order.
     assert particles.bytes_each(grid.dim) == each
     assert particles.room <= 1.11 * particles.count
-    # 205.3 in 3D and 184 in 2D, with a share of ghosts, of coarser grids and of pieces that solids may close in; four words of them are those of the foam.
+    # 205.3 in 3D and 184 in 2D, with a share of ghosts, of coarser grids and of pieces that solids may close in; four words
+    # of them are those of the foam.
     of_cells = measure.array_bytes() - held - particles.room * each
     assert 0.5 * most < of_cells / math.prod(grid.shape) <= most, "particles counted twice, or not at all"
 

@@ -33,9 +33,14 @@ def energy(simulation):
     return float((9.81 * parts["position"][:, 1] + 0.5 * (parts["velocity"] ** 2).sum(1)).mean())
 
 
+def filled_part(simulation):
+    """What part of each cell lies below the surface."""
+    return np.clip(0.5 - simulation.to_numpy("level set") / simulation.grid.dx, 0, 1)
+
+
 def energy_of_cells(simulation):
     """Of a kilogram on average, J, by the grid: what is below the surface, by its height and by its speed."""
-    filled = np.clip(0.5 - simulation.to_numpy("level set") / simulation.grid.dx, 0, 1)
+    filled = filled_part(simulation)
     of_height = 9.81 * simulation.grid.cell_centres()[1]
     squares = [u**2 for u in simulation.to_numpy("velocity")]  # at lower faces; the last upper ones are closed sides
     of_speed = sum(u + np.append(np.delete(u, 0, k), 0 * u.take([0], k), k) for k, u in enumerate(squares)) / 4
@@ -44,8 +49,7 @@ def energy_of_cells(simulation):
 
 def volume_of(simulation):
     """What the level set encloses, m³ (2D: m²)."""
-    phi = simulation.to_numpy("level set")
-    return float(np.clip(0.5 - phi / simulation.grid.dx, 0, 1).sum()) * simulation.grid.cell_volume
+    return float(filled_part(simulation).sum()) * simulation.grid.cell_volume
 
 
 def fastest(simulation):
@@ -119,7 +123,7 @@ def sloshing(resolution, transfer="apic", dt=None, band=0):
     while simulation.time < 2.6 / frequency:
         simulation.step(dt)
         times.append(simulation.time)
-        filled = np.clip(0.5 - simulation.to_numpy("level set") / simulation.grid.dx, 0, 1)
+        filled = filled_part(simulation)
         middles.append((filled * x).sum() / filled.sum() - 0.5)
     return frequency_of(times, middles) / frequency
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_liquid import energy_of_cells, fastest, sloshing, volume_of, water
+from test_liquid import energy_of_cells, fastest, filled_part, sloshing, volume_of, water
 
 import taichi_fluid as tf
 from taichi_fluid.scene import bytes_needed
@@ -12,6 +12,21 @@ from taichi_fluid.simulation.resampling import resample
 def pool(dim, cells, height, band, **tables):
     liquid = {"band": band, **tables.pop("liquid", {})}
     return water([1.0] * dim, cells, [([0.0] * dim, [1.0, height, 1.0][:dim])], liquid=liquid, **tables)
+
+
+def flying(cells, center, radius, velocity, band=3):
+    """A drop in a box of a metre without gravity."""
+    dim = len(center)
+    drop = {"shape": "sphere", "center": center, "radius": radius, "velocity": velocity}
+    domain = {"size": [1.0] * dim, "resolution": cells}
+    tables = {"domain": domain, "liquid": {"bodies": [drop], "band": band}, "fluid": {"gravity": [0.0] * dim}}
+    return tf.Simulation(tf.Scene.from_dict({"name": "drop", **tables}))
+
+
+def core_of(simulation):
+    """1 for each cell of the core, else 0."""
+    grid = simulation.grid
+    return simulation.liquid.core.marks.to_numpy().reshape(grid.padded)[(slice(1, -1),) * grid.dim]
 
 
 @pytest.mark.vulkan_too(dim=2)
@@ -45,24 +60,22 @@ def test_a_deep_tank_sloshes_as_one_of_particles_does(transfer):
 def test_a_drop_goes_on_as_a_whole(dim):
     """Without gravity: its core comes into new cells, fills what it leaves, and has one velocity with the particles."""
     cells = 48 if dim == 2 else 24
-    drop = {"shape": "sphere", "center": [0.3] * dim, "radius": 0.24, "velocity": [1.0, 0.7, 0.4][:dim]}
-    tables = {"liquid": {"bodies": [drop], "band": 3}, "fluid": {"gravity": [0.0] * dim}}
-    domain = {"size": [1.0] * dim, "resolution": cells}
-    simulation = tf.Simulation(tf.Scene.from_dict({"name": "drop", "domain": domain, **tables}))
+    velocity = [1.0, 0.7, 0.4][:dim]
+    simulation = flying(cells, [0.3] * dim, 0.24, velocity)
     liquid, volume = simulation.liquid, volume_of(simulation)
     while simulation.time < 0.3:
         simulation.step(0.01)
         assert liquid.core.cells > 0
         parts = liquid.particles.to_numpy()
         # New particles are not as even as a lattice: what spreads them is below 0.01 m/s here.
-        np.testing.assert_allclose(parts["velocity"] - drop["velocity"], 0, atol=0.02)
+        np.testing.assert_allclose(parts["velocity"] - velocity, 0, atol=0.02)
     # A tenth of a percent: where the core has left a cell in which particles are, as many are made as were there before.
     assert abs(liquid.lacking) < 0.01 * liquid.target
     assert volume_of(simulation) == pytest.approx(volume, rel=0.01)
-    filled = np.clip(0.5 - simulation.to_numpy("level set") / simulation.grid.dx, 0, 1)
+    filled = filled_part(simulation)
     for axis, centres in enumerate(simulation.grid.cell_centres()):
         middle = float((filled * centres).sum() / filled.sum())
-        assert middle == pytest.approx(0.3 + simulation.time * drop["velocity"][axis], abs=0.1 * simulation.grid.dx)
+        assert middle == pytest.approx(0.3 + simulation.time * velocity[axis], abs=0.1 * simulation.grid.dx)
 
 
 def test_a_dam_breaks_as_one_of_particles_does():
@@ -105,10 +118,7 @@ def test_a_core_comes_and_goes_as_the_scene_says():
 @pytest.mark.parametrize("band", [1, 3])
 def test_a_drop_stays_as_large_as_it_was_in_short_steps(band):
     """However narrow the band is said to be: with one of a cell what the core had come into never left it again."""
-    drop = {"shape": "sphere", "center": [0.35, 0.4], "radius": 0.2, "velocity": [1.0, 0.6]}
-    tables = {"liquid": {"bodies": [drop], "band": band}, "fluid": {"gravity": [0.0, 0.0]}}
-    domain = {"size": [1.0, 1.0], "resolution": 48}
-    simulation = tf.Simulation(tf.Scene.from_dict({"name": "drop", "domain": domain, **tables}))
+    simulation = flying(48, [0.35, 0.4], 0.2, [1.0, 0.6], band)
     volume = volume_of(simulation)
     for _ in range(50):
         simulation.step(0.004)
@@ -117,16 +127,13 @@ def test_a_drop_stays_as_large_as_it_was_in_short_steps(band):
 
 
 def test_a_core_keeps_its_velocity_where_a_pointer_pours():
-    drop = {"shape": "sphere", "center": [0.4, 0.5], "radius": 0.24, "velocity": [1.0, 0.0]}
-    tables = {"liquid": {"bodies": [drop], "band": 3}, "fluid": {"gravity": [0.0, 0.0]}}
-    domain = {"size": [1.0, 1.0], "resolution": 48}
-    simulation = tf.Simulation(tf.Scene.from_dict({"name": "drop", "domain": domain, **tables}))
+    simulation = flying(48, [0.4, 0.5], 0.24, [1.0, 0.0])
     for _ in range(2):
         simulation.step(0.005)
     simulation.paint((0.9, 0.9), (0.9, 0.9), 0.05, (0.0, 0.0), pour=True)
     simulation.step(0.005)
     u = simulation.to_numpy("velocity")[0]
-    marks = simulation.liquid.core.marks.to_numpy().reshape(50, 50)[1:-1, 1:-1]
+    marks = core_of(simulation)
     assert marks.sum() > 50
     np.testing.assert_allclose(u[marks == 1], 1.0, atol=0.01)
 
@@ -208,7 +215,7 @@ def test_no_core_is_in_a_solid_or_beside_one():
     simulation = tf.Simulation(pool(2, 48, 0.8, 3, solids=[ball]))
     for _ in range(20):
         simulation.step(0.01)
-    marks = simulation.liquid.core.marks.to_numpy().reshape(50, 50)[1:-1, 1:-1]
+    marks = core_of(simulation)
     distance = (
         np.hypot(*(x - m for x, m in zip(simulation.grid.cell_centres(), (0.5 + 0.04, 0.35), strict=True))) - 0.13
     )

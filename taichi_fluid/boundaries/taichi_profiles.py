@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._ti import ti
+from ..kernels import Launcher
 
 
 @functools.cache
@@ -22,7 +23,7 @@ def _kernel_of(function: Callable, dim: int):
             else:
                 out[i] = ti.cast(function(t, places[0, i], places[1, i], places[2, i]), ti.f32)
 
-    return evaluate
+    return Launcher(evaluate)  # which says that it compiles
 
 
 def evaluated(function: Callable, time: float, *x: np.ndarray) -> np.ndarray:

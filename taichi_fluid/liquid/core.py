@@ -26,7 +26,7 @@ SKIN = 0.5
 """How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
 any surface may read as little."""
 LEAST_BAND, MOST_BAND = 3, 12
-"""Cells: in a narrower band what the core has come into, however little of that, would be all that shows how deep it lies."""
+"""Cells: a sum over a wider band might leave 32 bits; in a narrower one what the core has come into, however little of that, would be all that shows how deep it lies."""
 NEVER = 1 << 16
 """Mark of what can be no part of the core, more than all others together."""
 MARGIN = 1.5
@@ -323,7 +323,7 @@ class Core:
         return self._none, -self.step
 
     def take_over(self, velocity, weight) -> None:
-        """Set the faces of the core to what ``carry`` has found, and their ``weight`` to 1."""
+        """Set the faces of the core to what ``carry`` has found or ``keep_velocity`` has kept, and their ``weight`` to 1."""
         if self.cells:
             self._kernels.take_over(velocity, weight, self._ahead, self.marks, self.grid.n)
 

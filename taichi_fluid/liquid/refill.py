@@ -66,10 +66,8 @@ def refill_kernels(loops, given):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
-        cloud, change = (
-            Cloud(position, position, position, order, starts, room),
-            Change(was, Way(velocity, n, step, leave), shift),
-        )
+        cloud = Cloud(position, position, position, order, starts, room)
+        change = Change(was, Way(velocity, n, step, leave), shift)
         each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), counts, MOST[loops.dim]))
 
     @ti.kernel
@@ -94,10 +92,8 @@ def refill_kernels(loops, given):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
-        cloud, change = (
-            Cloud(position, velocity, affine, order, starts, room),
-            Change(was, Way(faces, n, step, leave), shift),
-        )
+        cloud = Cloud(position, velocity, affine, order, starts, room)
+        change = Change(was, Way(faces, n, step, leave), shift)
         maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, shift, True)
         each_cell(n, make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
 
