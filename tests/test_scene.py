@@ -262,6 +262,8 @@ def test_the_search_for_numbers_finds_them():
         ({"fluid.smoke-weight": 1.0}, ["fluid.smoke-weight", "did you mean 'smoke_weight'"]),
         ({"sources.0.sphere": 1.0}, ["sources.0.sphere", "radius"]),
         ({"flud": 1.0}, ["flud", "fluid", "domain"]),
+        ({"gravity": [0.0, -1.0, 0.0]}, ["unknown key 'gravity'", "did you mean 'fluid.gravity'?"]),
+        ({"fluid.cfl": 1.0}, ["did you mean 'solver.cfl'?"]),
         ({"sources.0.radios": 1.0}, ["sources.0.radios", "radius", "center"]),
         ({"sources.0.ends": [[1, 1, 1], [2, 2, 2]]}, ["sources.0.ends", "radius"]),
         ({"sources.3.smoke": 1.0}, ["sources.3.smoke", "3"]),

@@ -152,7 +152,9 @@ def _unknown(
     keys = _keys(model, parents, values)
     parent = ".".join(map(str, parents)) or "a scene"
     near = difflib.get_close_matches(str(leaf)[:80], keys, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    elsewhere = [f"{table}.{leaf}" for table in model.model_fields if leaf in _keys(model, [table], {})]
+    meant = [*near, *elsewhere]
+    hint = f"did you mean {meant[0]!r}? " if meant else ""
     return f"unknown key {shortened(key)}: {hint}" + (
         f"The keys of {parent} are {', '.join(keys)}." if keys else f"{parent} has no keys."
     )
@@ -175,6 +177,15 @@ def _path(location: Sequence[int | str], values: Any) -> list[int | str]:
     return path
 
 
+def _count_missing(problem: Mapping[str, Any], problems: Sequence[Mapping[str, Any]]) -> str:
+    """What a list that is too short should be, from the first place that is missing in it and all that is wrong."""
+    place, value = problem["loc"], problem["input"]
+    count = 1 + max(int(p["loc"][-1]) for p in problems if p["type"] == "missing" and p["loc"][:-1] == place[:-1])
+    # Of one number or several both are tried, and a list is no number.
+    one = any(p["type"] == "float_type" and p["input"] == value for p in problems)
+    return f"be one number or {count}" if one else f"have {count} numbers"
+
+
 def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
     problems = error.errors(include_url=False)
@@ -188,7 +199,7 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
         return _unknown(model, path[:-1], path[-1], values, where)
     if kind == "missing" and (path[:2] != ["domain", "boundaries"] or isinstance(path[-1], str)):
         if isinstance(problem["loc"][-1], int):
-            return f"{where} is {shown}: it should have more numbers."
+            return f"{where} is {shown}: it should {_count_missing(problem, problems)}."
         return f"{where} is missing: it has no default."
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         shapes_of = {"solids": SOLIDS, "sources": SOURCES, "liquid": BODIES}
