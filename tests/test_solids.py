@@ -248,3 +248,22 @@ def test_confinement_knows_how_fast_a_solid_moves():
     for speeds in seen:
         assert len(speeds) > 20
         np.testing.assert_array_equal(speeds, 1.0)
+
+
+def test_what_two_solids_squeeze_between_them_is_not_shot_out():
+    """Two balls meet at 0.5 m/s each. Through what was left open of cells that both cut gas went at 490 m/s."""
+    n = 24
+    config = scene((n,) * 3, 1 / n, {"gravity": [0.0, 0.0, 0.0]})
+    places, speeds = ((0.3, 0.5, 0.5), (0.7, 0.53, 0.53)), (0.5, -0.5)
+    balls = [
+        Solid("sphere", place, radius=0.15, motion=Motion(place, (speed, 0.0, 0.0)))
+        for place, speed in zip(places, speeds, strict=True)
+    ]
+    simulation = Simulation(config, solids=balls)
+    fastest = 0.0
+    while simulation.time < 0.6:
+        simulation.step()
+        fastest = max(fastest, float(np.abs(simulation.to_numpy("velocity")).max()))
+    # Nine times as fast as a ball, as what is between them has the less room to go the nearer they are.
+    assert fastest < 6.0
+    assert simulation.steps < 40
