@@ -308,9 +308,9 @@ def _launch(kernel, values: Sequence[Any], held: dict[int, int]) -> Launch:
     kernel = getattr(kernel, "_primal", kernel)
     name = kernel.func.__qualname__.replace(".<locals>", "")
     given = dict(zip((argument.name for argument in kernel.arguments), values, strict=True))
-    starts = given.get("starts")
     if not any("@starts" in side for side in TRAFFIC.get(name, ())):
         return Launch(name, given)
+    starts = given["starts"]
     if id(starts) not in held:
         # Behind what the cells have stands how many have left, are lost, and are there in all.
         held[id(starts)] = int(starts[starts.shape[0] - 3])
