@@ -139,18 +139,19 @@ def test_a_core_keeps_its_velocity_where_a_pointer_pours():
 
 
 def test_an_open_lid_makes_no_water():
-    """What the core is found to be goes up and down a little; the most of it is no aim to be made up for."""
+    """What the core is found to be goes up and down, by 1 % in a second; the most of it is no aim to be made up for."""
     lid = [["free-slip", "free-slip"], ["free-slip", "open"]]
     for band in (0, 3):
         scene = water([1.0, 1.0], 48, [([0.0, 0.0], [0.4, 0.45])], liquid={"band": band}).with_values(
             {"domain.boundaries": lid}
         )
         simulation = tf.Simulation(scene)
-        first = simulation.liquid.target
+        first, lacking = simulation.liquid.target, []
         while simulation.time < 3:
             simulation.step(0.01)
+            lacking.append(simulation.liquid.lacking)
         assert 0.97 * first < simulation.liquid.target <= first, "but for a few drops that fly out"
-        assert abs(simulation.liquid.lacking) < 0.01 * first
+        assert abs(np.mean(lacking[100:])) < 0.01 * first, "on the mean of two seconds"
 
 
 @pytest.mark.parametrize(("before", "after"), [(0, 3), (3, 0)])
