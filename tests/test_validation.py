@@ -155,7 +155,8 @@ def test_the_table_of_the_document_is_what_was_found():
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
     text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     assert text.partition(BEGIN)[2].partition(END)[0] == in_markdown(found["cases"], found)
-    assert found["commit"] and "dirty" not in found["commit"]
+    for each in found["cases"]:
+        assert each["commit"] and "dirty" not in each["commit"]
     assert [each["case"] for each in found["cases"]] == list(CASES), "every case has been run for it"
     for each in found["cases"]:
         assert each["resolution"] == CASES[each["case"]].resolution and not each["changes"]
@@ -163,11 +164,13 @@ def test_the_table_of_the_document_is_what_was_found():
 
 def test_a_document_keeps_what_else_stands_in_it(tmp_path):
     outcome = Case("made-up", "t", "s", lambda run: run.at_most("a | b", math.nan, 1.0), 8, 4).run().to_dict()
+    outcome["commit"] = "abc"
     path, where = tmp_path / "a.md", {**machine(), "arch": "cpu"}
     path.write_text(f"before\n{BEGIN}of before\n{END}after\n", encoding="utf-8")
     write_markdown(path, [outcome], where)
     text = path.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}") and text.endswith(f"{END}after\n") and "of before" not in text
+    assert "Run at commit abc on" in text
     assert "| a \\| b | not finite | at most 1 |  | **not met** |" in text and "0 of 1 rows hold" in text
     path.write_text("no place\n", encoding="utf-8")
     with pytest.raises(NoValidation, match="has no lines"):
