@@ -144,6 +144,17 @@ def test_a_jet_gets_no_faster_in_the_corner_of_a_glass():
         assert fastest(simulation) < 5, "what falls from the spout has 3.5 m/s"
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_few_drops_on_a_floor_lie_still(dim):
+    """The face above them, which hardly any of their weight is on, fell with gravity for as long as one looked."""
+    low, high = [0.45, 0.0, 0.45][:dim], [0.55, 0.04, 0.55][:dim]
+    simulation = tf.Simulation(water([1.0] * dim, 16, [(low, high)]))
+    for _ in range(50):
+        simulation.step(0.02)
+    assert 0 < simulation.liquid.particles.count < 20
+    assert simulation.check() < 0.01
+
+
 def test_water_leaves_through_an_open_side():
     scene = water([1.0, 1.0], 16, [([0.0, 0.0], [0.5, 0.5])])
     open_floor = scene.with_values({"domain.boundaries": [["free-slip", "free-slip"], ["open", "open"]]})
