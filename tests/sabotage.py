@@ -93,6 +93,14 @@ SABOTAGES = {
         "liquid/particle_surface.py", "RAISED = 0.1\n", "RAISED = 0.0\n",
         "test_liquid.py::test_the_volume_below_the_surface_is_that_of_the_particles",
     ),
+    "crowds that look the other way": Sabotage(
+        "liquid/crowding.py", "weight *= 2 - ti.abs(J[axis] - I[axis])", "weight *= 1",
+        "test_liquid_particles.py::test_cells_in_turn_too_full_and_too_empty_do_not_grow",
+    ),
+    "a corner that nothing holds": Sabotage(
+        "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0))", "ti.f32(-1.0)",
+        "test_liquid.py::test_a_jet_gets_no_faster_in_the_corner_of_a_glass",
+    ),
     "a file that strangers may make as large as they like": Sabotage(
         "limits.py", 'content = b"" if status.st_size > most else file.read(most + 1)', "content = file.read()[: most]",
         "test_strangers.py::test_a_scene_that_means_harm_is_refused_in_a_short_sentence_at_once",

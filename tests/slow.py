@@ -7,6 +7,8 @@ FIRST = ("test_window.py", "test_vulkan.py", "test_backends.py", "test_cli.py", 
 """Files that take longest, the longest one first."""
 
 SLOW = (
+    "test_validation.py::test_a_case_finds_what_it_found[drop",
+    "test_validation.py::test_a_case_finds_what_it_found[volume",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection and pressure]",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[steps]",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[pictures of steps]",
@@ -31,10 +33,12 @@ SLOW = (
         f"test_sabotage.py::test_what_is_broken_is_noticed[{name}"
         for name in (
             "a checkpoint",
+            "a corner",
             "a file",
             "a surface",
             "a wall",
             "a watchdog",
+            "crowds",
             "no solids",
             "no projection",
             "particles",

@@ -27,6 +27,9 @@ from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.kernels import GraphRecorder
+from taichi_fluid.liquid.motion import Motion
+from taichi_fluid.liquid.particles import FULL, Particles
+from taichi_fluid.liquid.transfer import Transfer
 from taichi_fluid.physics.advection import Advection, Scheme, Trace
 from taichi_fluid.physics.forces import add_buoyancy
 from taichi_fluid.pressure.projection import Projection
@@ -49,7 +52,7 @@ NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_
 def step_kernels() -> dict[str, list[str]]:
     """Every kernel that a step may launch, as ``family.kernel``, with its parameters; read off the source."""
     found = {}
-    rooms = ("operators", "boundaries", "pressure", "physics", "simulation")
+    rooms = ("operators", "boundaries", "pressure", "physics", "liquid", "simulation")
     files = [path for room in rooms for path in (PACKAGE / room).rglob("*.py")]
     for path in files:
         for family in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -76,7 +79,9 @@ def test_the_table_names_parameters_of_the_kernels():
             assert found, f"{name}: {term}"
             if "_kernels." in name:
                 assert found["name"] in parameters[name], f"{name}: {term}"
-                assert found["where"] in (None, "box", *parameters[name]), f"{name}: {term}"
+                assert {found["where"], found["if"], found["other"]} <= {None, "box", *parameters[name]}, (
+                    f"{name}: {term}"
+                )
 
 
 def words_per_cell(grid: Grid, act) -> float:
@@ -118,6 +123,34 @@ def test_words_are_those_counted_by_hand(dim):
     system = projection.solver.system
     sweep = relaxation_kernels(grid.loops, system.coupling).sweep
     assert words_per_cell(grid, lambda: sweep(a, b, system.inv_diag, system.open, grid.n, system.wrap)) == 4
+
+
+def test_what_particles_move_is_counted_by_hand(dim):
+    """Each of theirs once, however much room there is; of the grid what as many cells hold as they fill."""
+    grid = Grid((7, 5, 6)[:dim], 0.1)
+    walls = Walls(grid, [("free-slip", "free-slip")] * dim)
+    particles, u, v, weight = Particles(grid), grid.velocity(), grid.velocity(), grid.velocity()
+    here, cells, padded = 3 * FULL[dim] + 1, math.prod(grid.shape), grid.cells
+    particles.add(np.full((here, dim), 2.5), np.zeros((here, dim)))
+    particles.sort()
+    assert particles.room > here
+
+    def words(act):
+        return words_per_cell(grid, act) * cells
+
+    # Place read and written, and the velocity of the three cells that they fill.
+    motion = Motion(grid, walls, None)
+    assert words(lambda: motion.move(particles, u, 0.0)) == pytest.approx(here * 2 * dim + 3 * dim)
+    transfer = Transfer(grid)
+    # Place, velocity, its derivatives and the order read; faces and weights of three cells read and written; both begin at
+    # 0, and are divided everywhere: what is filled and divided has ghosts.
+    each, faces = 2 * dim + dim**2 + 1, 4 * dim * 3
+    assert words(lambda: transfer.to_faces(particles, v, weight)) == pytest.approx(
+        here * each + faces + 4 * dim * padded
+    )
+    # APIC: place read, velocity and its derivatives written; FLIP: velocity read too, the grid's before it, and no derivatives.
+    assert words(lambda: transfer.from_faces(particles, v)) == pytest.approx(here * (2 * dim + dim**2) + 3 * dim)
+    assert words(lambda: transfer.from_faces(particles, v, u, 0.9)) == pytest.approx(here * 3 * dim + 2 * 3 * dim)
 
 
 def test_the_coarse_grid_counts_its_own_cells(dim):

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from test_liquid import water
 
 import taichi_fluid as tf
 from taichi_fluid.liquid.foam import DRAG, RISE
 from taichi_fluid.scene import bytes_needed
+from taichi_fluid.validation.water import water
 
 STEP = 0.01
 

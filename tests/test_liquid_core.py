@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from test_liquid import energy_of_cells, fastest, filled_part, sloshing, volume_of, water
 
 import taichi_fluid as tf
 from taichi_fluid.scene import bytes_needed
 from taichi_fluid.simulation.resampling import resample
+from taichi_fluid.validation import Run
+from taichi_fluid.validation.liquids import sloshing
+from taichi_fluid.validation.water import energy_of_cells, fastest, filled_part, volume_of, water
 
 
 def pool(dim, cells, height, band, **tables):
@@ -53,7 +55,7 @@ def test_a_pool_with_a_core_stays_at_rest(dim):
 @pytest.mark.parametrize("transfer", ["apic", "flip"])
 def test_a_deep_tank_sloshes_as_one_of_particles_does(transfer):
     """Its frequency is that of linear theory within 1 % at 32 cells; found 0.998 and 0.995 (without a core 0.998)."""
-    assert abs(sloshing(32, transfer, band=4) - 1) < 0.01
+    assert abs(sloshing(Run(32), 32, transfer, band=4).frequency - 1) < 0.01
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -139,18 +141,19 @@ def test_a_core_keeps_its_velocity_where_a_pointer_pours():
 
 
 def test_an_open_lid_makes_no_water():
-    """What the core is found to be goes up and down a little; the most of it is no aim to be made up for."""
+    """What the core is found to be goes up and down, by 1 % in a second; the most of it is no aim to be made up for."""
     lid = [["free-slip", "free-slip"], ["free-slip", "open"]]
     for band in (0, 3):
         scene = water([1.0, 1.0], 48, [([0.0, 0.0], [0.4, 0.45])], liquid={"band": band}).with_values(
             {"domain.boundaries": lid}
         )
         simulation = tf.Simulation(scene)
-        first = simulation.liquid.target
+        first, lacking = simulation.liquid.target, []
         while simulation.time < 3:
             simulation.step(0.01)
+            lacking.append(simulation.liquid.lacking)
         assert 0.97 * first < simulation.liquid.target <= first, "but for a few drops that fly out"
-        assert abs(simulation.liquid.lacking) < 0.01 * first
+        assert abs(np.mean(lacking[100:])) < 0.01 * first, "on the mean of two seconds"
 
 
 @pytest.mark.parametrize(("before", "after"), [(0, 3), (3, 0)])

@@ -8,6 +8,7 @@ from taichi_fluid.boundaries.solids import Motion as Moves
 from taichi_fluid.boundaries.solids import Solid, Solids
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid
+from taichi_fluid.liquid.crowding import Crowding
 from taichi_fluid.liquid.motion import Motion
 from taichi_fluid.liquid.particle_surface import BELOW, ParticleSurface
 from taichi_fluid.liquid.particles import FULL, PER_AXIS, Particles
@@ -239,6 +240,28 @@ def test_a_shape_is_filled_once(shape):
     seeding.fill(particles, *box)
     assert particles.count == 4**grid.dim * FULL[grid.dim], "what is full stays as it is"
     assert (particles.to_numpy()["velocity"] == 1).all()
+
+
+@SHAPES
+@pytest.mark.parametrize("waves", [1, 2, 3], ids=["along one axis", "along two", "along all"])
+def test_cells_in_turn_too_full_and_too_empty_do_not_grow(shape, waves):
+    """Whatever the pattern: what is too full spreads, or stays as it is, and what is too empty gathers, or stays."""
+    grid = Grid(shape, 0.1)
+    cells = np.stack(np.indices(shape), -1).reshape(-1, grid.dim)
+    full = (cells[:, :waves].sum(1) % 2).astype(bool)
+    middles = cells + 0.5
+    particles = particles_at(grid, np.repeat(middles, np.where(full, FULL[grid.dim] + 2, FULL[grid.dim] - 2), axis=0))
+    phi, out = grid.array(), grid.array()
+    phi.fill(-BELOW * grid.dx)
+    Crowding(grid, None).find(particles, phi, out, 0.1)
+    found = grid.to_numpy(out)
+    inner = (slice(1, -1),) * grid.dim
+    full = full.reshape(shape)[inner]
+    assert (found[inner][full] > -1e-6).all() and (found[inner][~full] < 1e-6).all()
+    # And what is too full everywhere does spread.
+    crowd = particles_at(grid, np.repeat(middles, FULL[grid.dim] + 1, axis=0))
+    Crowding(grid, None).find(crowd, phi, out, 0.1)
+    np.testing.assert_allclose(grid.to_numpy(out), 1 / FULL[grid.dim], rtol=1e-5)
 
 
 @SHAPES

@@ -3,83 +3,21 @@
 import numpy as np
 import pytest
 
-from taichi_fluid.boundaries.sides import Boundary, Side
 from taichi_fluid.boundaries.solids import Solid, Solids
-from taichi_fluid.boundaries.walls import Walls
-from taichi_fluid.grid import Grid, Scratch
+from taichi_fluid.grid import Grid
 from taichi_fluid.liquid.extension import Extension
-from taichi_fluid.liquid.free_surface import FreeSurface
 from taichi_fluid.pressure.solver import EllipticSolver, Status
-
-
-def walls_of(grid, kind="free-slip"):
-    return Walls(grid, [(Side(Boundary(kind)),) * 2] * grid.dim)
-
-
-def level_of(grid, distance):
-    """A level set from an array over the cells, as the engine has it: within a cell and a half, ghosts as beside them."""
-    phi = grid.array()
-    near = np.clip(np.broadcast_to(distance, grid.shape), -1.5 * grid.dx, 1.5 * grid.dx)
-    phi.from_numpy(np.pad(near, 1, mode="edge").astype(np.float32).ravel())
-    return phi
-
-
-def errors_in_a_ball(dim, n):
-    """Mean error of p = (R² - r²) exp(x) in a ball that no cell knows of, and of its slope at the faces."""
-    grid, radius = Grid((n,) * dim, 1 / n), 0.37
-    x = [axis - 0.5 - 0.013 * k for k, axis in enumerate(grid.cell_centres(), 1)]
-    square = sum(axis**2 for axis in x)
-    inside = radius**2 - square
-    exact = inside * np.exp(x[0])
-    laplacian = np.exp(x[0]) * (inside - 4 * x[0] - 2 * dim)
-    solver, open_faces = EllipticSolver(grid), grid.velocity()
-    open_faces.fill(1.0)
-    phi = level_of(grid, np.sqrt(square) - radius)
-    solver.setup_surface(open_faces, phi, walls_of(grid).pressure_sides())
-    rhs, p = grid.array(), grid.array()
-    grid.from_numpy(rhs, -laplacian * grid.dx**2)
-    result = solver.solve(rhs, p, tolerance=1e-6)
-    assert result.status in (Status.CONVERGED, Status.STALLED)
-    error = np.where(inside > 0, grid.to_numpy(p) - exact, 0.0)
-    slope = np.diff(error, axis=0) / grid.dx
-    both = (inside[1:] > 0) & (inside[:-1] > 0)
-    return np.abs(error)[inside > 0].mean(), np.abs(slope[both]).mean(), result.iterations
+from taichi_fluid.validation.ghost_fluid import below_a_plane, errors_in_a_ball, level_of, order, still_water, walls_of
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_the_pressure_is_of_second_order_at_a_round_surface(dim):
     coarse, fine = (32, 128) if dim == 2 else (16, 48)
-    (one, steep, _), (two, flat, iterations) = errors_in_a_ball(dim, coarse), errors_in_a_ball(dim, fine)
-    ratio = np.log(fine / coarse)
-    assert np.log(one / two) / ratio > 1.9, (one, two)
-    assert np.log(steep / flat) / ratio > 1.5, (steep, flat)
-    assert iterations <= 12, "to 1e-6"
-
-
-def still_water(grid, distance, solids=None, gravity=None, walls=None, tolerance=1e-6):
-    """What the projection leaves of a step of gravity where ``distance`` says there is water, over that step; iterations."""
-    walls = walls or walls_of(grid)
-    surface = FreeSurface(grid, walls, Scratch(grid), solids=solids)
-    phi = level_of(grid, distance)
-    surface.update(phi)
-    gravity = gravity or (0.0, -9.81, 0.0)[: grid.dim]
-    velocity, pressure = grid.velocity(), grid.array()
-    values = np.zeros((grid.dim, *grid.padded), np.float32)
-    for axis, g in enumerate(gravity):
-        values[axis] = 0.01 * g
-    velocity.from_numpy(values.ravel())
-    walls.fill_velocity(velocity)
-    result = surface.project(velocity, pressure, dt=0.01, rho=1000.0, tolerance=tolerance)
-    left = grid.to_numpy(velocity)
-    wet = grid.to_numpy(phi) < 0
-    strength = 0.01 * 9.81
-    worst = 0.0
-    for axis in range(grid.dim):
-        beside = wet | np.roll(wet, 1, axis)
-        open_faces = np.ones_like(wet) if solids is None else grid.to_numpy(solids.open)[axis] > 0
-        beside[(slice(None),) * axis + (0,)] = False
-        worst = max(worst, np.abs(left[axis][beside & open_faces]).max() / strength)
-    return worst, grid.to_numpy(pressure), result
+    one, two = (errors_in_a_ball(dim, n) for n in (coarse, fine))
+    assert order(one.pressure, two.pressure, (coarse, fine)) > 1.9, (one, two)
+    assert order(one.slope, two.slope, (coarse, fine)) > 1.5, (one, two)
+    assert two.result.status in (Status.CONVERGED, Status.STALLED)
+    assert two.result.iterations <= 12, "to 1e-6"
 
 
 @pytest.mark.vulkan_too
@@ -99,10 +37,8 @@ def test_flat_water_stays_at_rest_at_any_height(shape, height):
 def test_tilted_water_stays_at_rest(angle):
     """Gravity that no axis has, and a surface at a right angle to it: a plane is exact, wherever it lies in the cells."""
     grid = Grid((24, 24), 1 / 24)
-    x, y = grid.cell_centres()
-    down = np.array([np.sin(angle), -np.cos(angle)])
-    distance = -(down[0] * (x - 0.5) + down[1] * (y - 0.5))
-    moved, pressure, _ = still_water(grid, distance, gravity=tuple(9.81 * down))
+    distance, gravity = below_a_plane(grid, angle)
+    moved, pressure, _ = still_water(grid, distance, gravity=gravity)
     assert moved < 1e-4
     assert np.abs(pressure - np.maximum(-1000 * 9.81 * distance, 0)).max() < 1e-4 * 1000 * 9.81 * 0.5
 

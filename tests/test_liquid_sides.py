@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from test_liquid import fastest, water
 
 import taichi_fluid as tf
 from taichi_fluid.scene import SceneError
+from taichi_fluid.validation.water import fastest, water
 
 TOP_OPEN = ["free-slip", "open"]
 

@@ -2,34 +2,29 @@
 
 import numpy as np
 import pytest
-from test_liquid import begin_below, frequency_of, water
 
 import taichi_fluid as tf
+from taichi_fluid.validation import Run
+from taichi_fluid.validation.ghost_fluid import RHO
+from taichi_fluid.validation.stress import (
+    RADIUS,
+    TENSION,
+    begin_as_drop,
+    column_scene,
+    drop_scene,
+    elongation,
+    oscillating,
+    rayleigh,
+    spread,
+)
+from taichi_fluid.validation.water import frequency_of, water
 
-RADIUS, TENSION, RHO = 0.25, 10.0, 1000.0
 
-
-def drop(dim, resolution, elongated=0.0, **liquid):
-    """A drop in the middle of a box without gravity, as its second mode deforms it, beside the middle of a cell."""
-    simulation = tf.Simulation(
-        water(
-            [1.0] * dim, resolution, fluid={"gravity": [0.0] * dim, **liquid.pop("fluid", {})},
-            liquid={"surface_tension": TENSION, **liquid},
-        )
-    )  # fmt: skip
-    away = [x - 0.5 - 0.013 * simulation.grid.dx for x in simulation.grid.cell_centres()]
-    radius = np.sqrt(sum(x**2 for x in away))
-    cosine = away[0] / np.maximum(radius, 1e-9)
-    mode = 2 * cosine**2 - 1 if dim == 2 else 1.5 * cosine**2 - 0.5
-    begin_below(simulation, radius - RADIUS * (1 + elongated * mode))
+def drop(dim, resolution, **liquid):
+    """A round drop in the middle of a box without gravity."""
+    simulation = tf.Simulation(drop_scene(dim, resolution, **liquid))
+    begin_as_drop(simulation)
     return simulation
-
-
-def elongation(simulation):
-    """How much longer it is along the first axis than along the second, by its second moments."""
-    position = simulation.liquid.particles.to_numpy()["position"]
-    square = ((position - position.mean(0)) ** 2).mean(0)
-    return (square[0] - square[1]) / square.sum()
 
 
 @pytest.mark.parametrize(
@@ -43,13 +38,8 @@ def elongation(simulation):
 )
 def test_a_drop_oscillates_as_rayleigh_says(dim, resolution, transfer):
     """omega² = 6 sigma / (rho R³) in 2D, 8 in 3D. At 8 cells of radius it is 4 % less, at 16 2 to 3 %."""
-    omega = np.sqrt((6 if dim == 2 else 8) * TENSION / (RHO * RADIUS**3))
-    simulation, times, values = drop(dim, resolution, 0.1, transfer=transfer, flip=1.0), [], []
-    while simulation.time < 2.1 * 2 * np.pi / omega:
-        simulation.step()
-        times.append(simulation.time)
-        values.append(elongation(simulation))
-    assert abs(frequency_of(times, values) * 2 * np.pi / omega - 1) < (0.05 if resolution == 32 else 0.04)
+    simulation, times, values = oscillating(Run(resolution), dim, resolution, transfer)
+    assert abs(frequency_of(times, values) * 2 * np.pi / rayleigh(dim) - 1) < (0.05 if resolution == 32 else 0.04)
     # Its volume stays, and nothing drives it on.
     assert abs(simulation.liquid.lacking) < 0.01 * simulation.liquid.target
     assert max(map(abs, values[len(values) // 2 :])) < max(map(abs, values[:5]))
@@ -81,12 +71,9 @@ def test_a_column_spreads_as_lubrication_theory_says(viscosity):
 
     It is 3 to 5 % ahead of that at a depth of 4 to 9 cells, at twice the resolution as well.
     """
-    sides = [["free-slip", "no-slip"], ["no-slip", "no-slip"]]
-    scene = water([3.0, 0.6], 96, [([0.0, 0.0], [0.6, 0.4])], fluid={"viscosity": viscosity})
-    simulation = tf.Simulation(scene.with_values({"domain.boundaries": sides}))
+    simulation = tf.Simulation(column_scene(96, viscosity))
     simulation.advance(4.0)
-    front = simulation.liquid.particles.to_numpy()["position"][:, 0].max()
-    assert front / (1.411 * (9.81 * 0.24**3 / (3 * viscosity) * 4.0) ** 0.2) == pytest.approx(1.03, abs=0.03)
+    assert spread(simulation, viscosity) == pytest.approx(1.03, abs=0.03)
     assert all(result.status.name == "CONVERGED" for result in simulation.diffusion_results)
     assert abs(simulation.liquid.lacking) < 0.01 * simulation.liquid.target
 

@@ -1,9 +1,10 @@
-"""Every scene of the package, coarse and short: it runs, and its picture shows something."""
+"""Every scene of the package, coarse and short: it runs, its picture shows something, what it moves is counted."""
 
 import numpy as np
 import pytest
 
 import taichi_fluid as tf
+from taichi_fluid.bench.traffic import moved, uncounted, watched
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.scene import preset_names
 
@@ -15,10 +16,14 @@ def test_a_preset_runs_and_shows_something(name):
     simulation = tf.Simulation(scene)
     renderer = tf.Renderer(simulation, 96, 96)
     empty = renderer.render().astype(int)
-    for _ in range(3):
-        step = simulation.step()
-        assert step.pressure is not None
-        assert step.pressure.status in (Status.CONVERGED, Status.STALLED), step.pressure
+    with watched() as watch:
+        for _ in range(3):
+            step = simulation.step()
+            assert step.pressure is not None
+            assert step.pressure.status in (Status.CONVERGED, Status.STALLED), step.pressure
+        launches = watch.take()
+    assert uncounted(launches) == set(), "say in traffic.TRAFFIC what these read and write"
+    assert moved(launches) > 0
     picture = renderer.render().astype(int)
     assert picture.std() > 1, "something is to be seen"
     if not scene.pictures:

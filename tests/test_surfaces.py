@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 import trimesh
-from test_liquid import begin_below, water
 
 import taichi_fluid as tf
 from taichi_fluid.scene import preset
+from taichi_fluid.validation.water import begin_below, water
 
 
 def ball(resolution, radius=0.3, solids=()):

@@ -130,7 +130,7 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
         return []
     try:
         found = json.loads(path.read_text(encoding="utf-8"))["cases"]
-        if all({"case", "rows", "changes"} <= each.keys() for each in found):
+        if all({"case", "rows", "changes", "commit"} <= each.keys() for each in found):
             return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
@@ -157,7 +157,7 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
             print_wide(table(outcome))
             if not outcome.holds:
                 failed.append(case.name)
-            new = outcome.to_dict()
+            new = {**outcome.to_dict(), "commit": where["commit"]}
             same = [(new["case"], new["changes"])]
             kept = [each for each in kept if (each["case"], each["changes"]) not in same] + [new]
             kept.sort(key=lambda each: order.get(each["case"], len(order)))

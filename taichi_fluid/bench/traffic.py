@@ -3,8 +3,9 @@
 ``watched`` notes every launch while it is open. ``TRAFFIC`` says which arrays each kernel reads and writes; with the
 arrays that it was given this makes bytes. It is the algorithm's own count: each value that a pass over the grid needs
 counts once, wherever it comes from, and each that it writes once more. Left out are ghost layers, what only cells
-beside a solid read, lines of memory fetched for every other value in them, and writes that first read. So it is a
-bound from below, and the time it would take at the speed of a copy is one for the time.
+beside a solid or a surface read, or those of a liquid where nobody says how many they are, particles that are made,
+lines of memory fetched for every other value in them, and writes that first read. So it is a bound from below, and the
+time it would take at the speed of a copy is one for the time.
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 
 from .._ti import Kernel, fill_ndarray, ti
 from ..kernels import Launcher, Replay
+from ..liquid.particles import FULL
 from ..pressure.box_residual import BoxResidual
 from ..pressure.transforms import Transforms
 
@@ -25,6 +27,8 @@ TRAFFIC = {
     # kernel: (reads, writes). A name is a parameter of the kernel, and all components of its array count:
     # name:1 only one of them, name:w as many as a vorticity has; name/2 every other cell; name@fine_n or name@coarse_n the
     # cells of that grid in place of n, name@box those from lower to upper. A kernel of several passes names what each of them reads.
+    # Of particles name@number counts so many, name@starts those that the cells have, name/full@… the cells that as many fill.
+    # name?a!b counts where a and b are two arrays, name?a=b where one stands in for the other; name?colour for the first colour.
     "trace_kernels.trace": ("velocity distance", "departure arrival"),
     "trace_kernels.trace_box": ("", ""),
     "trace_kernels.end_paths": ("", ""),
@@ -140,6 +144,68 @@ TRAFFIC = {
     "region_kernels.sum_region": ("a:1 fluid", ""),
     "region_kernels.find_extremes": ("a:1 fluid", ""),
     "plane_kernels.sum_flux": ("", ""),
+    "sorting_kernels.count": ("position@number  counts", "counts  cell@number counts"),
+    "sorting_kernels.sum_up": ("counts  counts", "starts"),
+    "sorting_kernels.place": ("cell@number counts starts  order@number starts", "order@number counts"),
+    "sorting_kernels.move": ("source@number order@number", "target@number"),
+    "sorting_kernels.put_in_line": ("", "order@number"),
+    "motion_kernels.move": ("position@number velocity/full@number", "position@number"),
+    "motion_kernels.move_beside": (
+        "position@number velocity/full@number distance/full@number",
+        "position@number",
+    ),
+    "scatter_kernels.add_colour": (
+        "position@starts?colour carried@starts?colour affine@starts?colour order@starts?colour"
+        " velocity/full@starts?colour weight/full@starts?colour",
+        "velocity/full@starts?colour weight/full@starts?colour",
+    ),
+    "scatter_kernels.divide": ("weight", "velocity"),
+    "gather_kernels.gather": (
+        "position@number velocity/full@number before/full@number?before!velocity carried@number?before!velocity",
+        "carried@number affine@number?before=velocity",
+    ),
+    "extension_kernels.mark_weighed": ("known", "known"),
+    "extension_kernels.mark_wet": ("known phi open", "known"),
+    "extension_kernels.extend": ("known", ""),
+    "extension_kernels.clear_unknown": ("known", ""),
+    "extension_kernels.slip": ("open", ""),
+    "surface_kernels.mark_rows": ("starts core?core!starts", "marks"),
+    "surface_kernels.find_distance": ("marks distance", "phi"),
+    "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
+    "surface_kernels.wet_corners": ("phi distance", "out"),
+    "surface_kernels.fill_ghosts": ("", ""),
+    "crowding_kernels.find_crowding": ("phi starts/full@starts", "out"),
+    "core_kernels.reach": ("velocity phi", "reached"),
+    "core_kernels.carry": ("reached", ""),
+    "core_kernels.take_over": ("reached", ""),
+    "core_kernels.mark_shallow": ("phi distance", "shallow"),
+    "core_kernels.sum_up": ("source", "out"),
+    "core_kernels.drop": ("reached found  found starts", "change"),
+    "margin_kernels.never": ("", ""),
+    "shape_kernels.count_in_shape": ("starts core?core!counts", "counts"),
+    "shape_kernels.make_in_shape": ("offsets", ""),
+    "shape_kernels.drive_in_shape": ("position@number", ""),
+    "shape_kernels.drive_faces": ("", ""),
+    "depth_kernels.count_in_depth": ("starts phi core?core!counts", "counts"),
+    "depth_kernels.make_in_depth": ("offsets", ""),
+    "depth_kernels.drop_surplus": ("starts", ""),
+    "refill_kernels.count_left": ("starts core", "counts"),
+    "refill_kernels.make_left": ("offsets", ""),
+    "sink_kernels.take_away": ("position@number", ""),
+    "sink_kernels.open_to_air": ("phi", "phi"),
+    "surface_gradient_kernels.subtract": ("inv_diag", ""),
+    "tension_kernels.blur": ("a", "out"),
+    "tension_kernels.find_curvature": ("a  b  a", "b  a  out"),
+    "tension_kernels.press": ("phi", ""),
+    "viscosity_kernels.set_up": ("phi open  phi felt open", "felt  inv_diag"),
+    "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),
+    "viscosity_kernels.iterate": (
+        "inv_diag  d q  u d r q  r inv_diag  r inv_diag d",
+        "q  u r  d",
+    ),
+    "foam_kernels.count": ("phi", "counts"),
+    "foam_kernels.make": ("offsets", ""),
+    "foam_kernels.move": ("position@number motion@number life@number", "position@number motion@number life@number"),
     # Taichi's own.
     "fill_ndarray": ("", "ndarray"),
     "ndarray_to_ndarray": ("other", "ndarray"),
@@ -148,7 +214,9 @@ TRAFFIC = {
 }
 """Arrays that each kernel reads and writes."""
 
-_TERM = re.compile(r"(?P<name>\w+)(?P<part>:1|:w)?(?P<half>/2)?(?:@(?P<where>\w+))?")
+_TERM = re.compile(
+    r"(?P<name>\w+)(?P<part>:1|:w)?(?P<share>/2|/full)?(?:@(?P<where>\w+))?(?:\?(?P<if>\w+)(?:(?P<is>[=!])(?P<other>\w+))?)?"
+)
 WORD = 4
 """Bytes of a value: f32 or i32."""
 
@@ -159,10 +227,12 @@ class Launch(NamedTuple):
     Attributes:
         name: ``family.kernel``, or the kernel's own name where it belongs to no family.
         values: What it was given, by parameter.
+        held: How many particles the cells had by its ``starts``, where that is asked for.
     """
 
     name: str
     values: dict[str, Any]
+    held: int = 0
 
     def bytes(self) -> int | None:
         """What it must move; None for a kernel that ``TRAFFIC`` does not know."""
@@ -174,19 +244,36 @@ class Launch(NamedTuple):
     def _words(self, term: str) -> int:
         found = _TERM.fullmatch(term)
         assert found is not None, term
-        array = self.values[found["name"]]
+        if not self._counts(found):
+            return 0
+        array, where = self.values[found["name"]], found["where"]
         length = math.prod(array.shape)
-        shape = self._shape(found["where"] if found["where"] not in (None, "box") else "n")
+        number = self.held if where == "starts" else self.values["number"] if where == "number" else None
+        if number is not None and found["share"] is None:
+            # What belongs to particles has room for more than there are, once for each component.
+            return number * (length // self.values["room"] if "room" in self.values else 1)
+        shape = self._shape(where if where not in (None, "box", "starts", "number") else "n")
         if shape is None:
             return length
         cells, components = math.prod(shape), length // math.prod(n + 2 for n in shape)
-        if found["where"] == "box":
+        if number is not None:
+            cells = number // FULL[len(shape)]
+        if where == "box":
             pairs = zip(self._shape("lower") or (), self._shape("upper") or (), strict=True)
             cells = math.prod(upper - lower for lower, upper in pairs)
         if found["part"]:
             # An array of a single word stands in where there are no solids.
             components = min(components, 1 if found["part"] == ":1" or len(shape) == 2 else 3)
-        return components * cells // (2 if found["half"] else 1)
+        return components * cells // (2 if found["share"] == "/2" else 1)
+
+    def _counts(self, term: re.Match[str]) -> bool:
+        """Whether what is asked behind the question mark of a term holds of this launch."""
+        if term["if"] is None:
+            return True
+        value = self.values[term["if"]]
+        if term["other"] is None:
+            return not any(value)
+        return (value is self.values[term["other"]]) == (term["is"] == "=")
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         vector = self.values.get(name)
@@ -212,13 +299,22 @@ class Watch:
     def take(self) -> list[Launch]:
         """The launches noted so far, which are then forgotten; ``calls`` go on."""
         noted, self._noted = self._noted, []
-        return [_launch(kernel, values) for kernel, values in noted]
+        held: dict[int, int] = {}
+        return [_launch(kernel, values, held) for kernel, values in noted]
 
 
-def _launch(kernel, values: Sequence[Any]) -> Launch:
+def _launch(kernel, values: Sequence[Any], held: dict[int, int]) -> Launch:
+    """A launch as it was noted; ``held`` keeps what arrays of ``starts`` have said so far."""
     kernel = getattr(kernel, "_primal", kernel)
     name = kernel.func.__qualname__.replace(".<locals>", "")
-    return Launch(name, dict(zip((argument.name for argument in kernel.arguments), values, strict=True)))
+    given = dict(zip((argument.name for argument in kernel.arguments), values, strict=True))
+    if not any("@starts" in side for side in TRAFFIC.get(name, ())):
+        return Launch(name, given)
+    starts = given["starts"]
+    if id(starts) not in held:
+        # Behind what the cells have stands how many have left, are lost, and are there in all.
+        held[id(starts)] = int(starts[starts.shape[0] - 3])
+    return Launch(name, given, held[id(starts)])
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""Where particles crowd, or lack, in the liquid: a divergence that spreads or gathers them."""
+"""Where particles crowd, or lack, in the liquid: a divergence that spreads or gathers them.
+
+How many there are for the room around is a mean with weights 1, 2, 1 along each axis. With equal ones a row that is too full
+between two that are too empty would count as too empty, gather still more, and so grow.
+"""
 
 from .._ti import ti
 from ..boundaries.solids import Solids
@@ -11,7 +15,7 @@ from .motion import distance_at
 from .particles import FULL, Cloud, Particles
 
 RESTORED = 0.1
-"""Part of what particles are too many or too few, over 3^dim cells, that a step of a cell or more spreads or gathers."""
+"""Part of what particles are too many or too few, in the mean of 3^dim cells, that a step of a cell or more spreads or gathers."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
 
@@ -27,19 +31,22 @@ def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
             beside, within = ti.cast(nearest < ti.f32(2.5), ti.i32), ti.cast(nearest < 0, ti.i32)
         total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
         for around in range(ti.static(3**s.n)):
-            J, share = ti.min(ti.max(neighbour(I, around), 1), ground.solids.n), ti.f32(1.0)
+            J, weight = neighbour(I, around), ti.i32(1)
+            for axis in ti.static(range(s.n)):
+                weight *= 2 - ti.abs(J[axis] - I[axis])
+            J, share = ti.min(ti.max(J, 1), ground.solids.n), ti.cast(weight, ti.f32)
             cell = ti.cast(flat(J, s), ti.i32)
             if ti.static(ground.given):
                 if beside == 1:
                     away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
-                    share = ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
+                    share *= ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
             count = cloud.starts[cell + 1] - cloud.starts[cell]
             count = ti.select(ground.cored_at(cell) == 1, ti.i32(FULL[s.n]), count)
-            total += count
+            total += weight * count
             room += share
             highest = ti.max(highest, phi[cell])
         own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
-        crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(1.0))) - ti.f32(1.0)
+        crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(2.0**s.n))) - ti.f32(1.0)
         if beside == 1:
             crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))

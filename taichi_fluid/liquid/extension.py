@@ -31,8 +31,9 @@ def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         wet = part_to_surface(phi[c], phi[c - s[axis]]) > 0 and open[face] > 0 and _is_on_grid(I, n, axis) == 1
-        # What particles in the air say of themselves stays as it is, but right beside the liquid.
-        own = ti.select(known[face] == 1, ti.f32(-1.0), ti.f32(0.0))
+        # What particles in the air say of themselves stays as it is, but right beside the liquid; what they say within a solid
+        # wherever that can be continued, as in a corner: there nothing holds it, and it would grow.
+        own = ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0)) * ti.cast(known[face] == 1, ti.f32)
         known[face] = ti.select(wet, ti.f32(1.0), own)
 
 
@@ -50,7 +51,7 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
     """A face that is not known takes the mean of those beside it that have been before this layer."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        open_to = known[face] == 0 or (known[face] < 0 and layer == 1)
+        open_to = known[face] == 0 or known[face] == -2 or (known[face] < 0 and layer == 1)
         if open_to and _is_on_grid(I, n, axis) == 1:
             # Most have nothing beside them: one question settles that.
             nearest = ti.f32(0.0)

@@ -11,12 +11,14 @@ from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, ke
 from ..kernels.layout import IntArray
 from ..kernels.loops import BLOCK, position_in_box, rows_in
 from ..operators.interpolation import place_of, sample_at, step_to_corner
+from .motion import CLEARANCE
 from .particles import NOWHERE, Cloud, Particles, vector_at, zero_of
 
 SLAB = 4
 """Planes in a slab: what its particles reach ends a plane before it and a plane behind it."""
-LEAST_WEIGHT = 1e-4
-"""Weights that sum to less on a face are none: what a particle just short of a whole cell away would say alone."""
+LEAST_WEIGHT = 5 * CLEARANCE
+"""Weights that sum to less on a face are none: what a particle just short of a whole cell away would say alone, or a layer of
+them that lies on a floor, of the face above, which no pressure holds there."""
 
 
 @ti.func

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,10 +77,17 @@ class Run:
 
     def scene(self, name: str, **tables: Any) -> Scene:
         """The scene of the case with what this run changes of it."""
-        scene = Scene.from_dict({"name": name, **tables})
+        return self.changed(Scene.from_dict({"name": name, **tables}))
+
+    def changed(self, scene: Scene) -> Scene:
+        """Another scene with what this run changes of it."""
         scene = scene.with_values(self.changes) if self.changes else scene
-        self.cells = max(self.cells, " x ".join(map(str, scene.domain.shape)), key=_product)
+        self.counts(scene.domain.shape)
         return scene
+
+    def counts(self, shape: Sequence[int]) -> None:
+        """Note the shape of a grid, the largest of which is said."""
+        self.cells = max(self.cells, " x ".join(map(str, shape)), key=_product)
 
     def simulation(self, name: str, **tables: Any) -> Simulation:
         """The flow of such a scene."""
@@ -132,6 +139,10 @@ class Run:
     def at_least(self, quantity: str, found: float, least: float, plain: str = "") -> None:
         """Something of which more is better."""
         self.rows.append(Row(quantity, float(found), f"at least {least:g}", least, math.inf, plain))
+
+    def figure(self, quantity: str, found: float) -> None:
+        """A figure of which nothing is published: what it is today."""
+        self.rows.append(Row(quantity, float(found), "a figure", -math.inf, math.inf))
 
     def curve(self, title: str, axes: tuple[str, str], found: Any, points: Any = None) -> None:
         """A line to draw."""

@@ -71,20 +71,12 @@ def in_markdown(cases: Sequence[Found], environment: Mapping[str, Any]) -> str:
     met = sum(row["holds"] for row in rows)
     machine, versions = environment["machine"], environment["versions"]
     where = f"{machine['processor'] or 'an unnamed processor'}, Taichi {versions['taichi']}, {environment['arch']}"
-    costs = [
-        f"- `{found['case']}`{_settings(found)}: {found['title']} ({found['source']}); {_cost(found)}.\n"
-        for found in cases
-    ]
-    return "".join(
-        [
-            f"\n{met} of {len(rows)} rows hold.\n\n",
-            HEAD,
-            *lines,
-            f"\nRun at commit {environment['commit'] or 'unknown'} on {where}:\n\n",
-            *costs,
-            "\n",
-        ]
-    )
+    costs: dict[str, list[str]] = {}
+    for found in cases:
+        cost = f"- `{found['case']}`{_settings(found)}: {found['title']} ({found['source']}); {_cost(found)}.\n"
+        costs.setdefault(found["commit"] or "unknown", []).append(cost)
+    runs = [f"\nRun at commit {commit} on {where}:\n\n{''.join(costs_there)}" for commit, costs_there in costs.items()]
+    return "".join([f"\n{met} of {len(rows)} rows hold.\n\n", HEAD, *lines, *runs, "\n"])
 
 
 def around_table(document: Path) -> tuple[str, str]:

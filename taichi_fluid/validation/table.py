@@ -1,6 +1,6 @@
 """The cases, by name."""
 
-from . import bodies, cavities, exact, transport
+from . import bodies, cavities, exact, ghost_fluid, liquids, stress, transport
 from .cases import Case
 
 _GHIA = "Ghia, Ghia and Shin 1982"
@@ -62,6 +62,13 @@ CASES = {
         ),
         Case("closed-box", "a hot blob of smoke in a closed box", "conservation", transport.closed_box, 128, 32),
         Case("vortices-3d", "vortices in a periodic cube", "conservation", transport.vortices_in_3d, 24, 12),
+        Case("ghost-fluid", "pressure in a circle and a sphere of water", "exact", ghost_fluid.ghost_fluid, 64, 32),
+        Case("pool", "water at rest, around solids and with gravity aslant", "exact", liquids.pool, 64, 16),
+        Case("slosh", "first mode of a tank", "linear theory", liquids.slosh, 64, 32),
+        Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),
+        Case("column", "a viscous column that spreads", "Huppert 1982", stress.column, 96, 48),
+        Case("dam-front", "a dam breaks over a dry floor", "Ritter 1892; conservation", liquids.dam_front, 576, 144),
+        Case("volume", "presets after 10 s", "conservation", liquids.volume, 64, 16),
     )
 }
 """In the order in which they are run."""
