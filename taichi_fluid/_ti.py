@@ -108,6 +108,9 @@ def _remembering(read):
     return remembered
 
 
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+"""Where the functions are in which nobody is shown a mistake."""
+
 _free_trees: dict[str, list[ast.Module]] = {}
 """By their source, trees of functions that were inlined and are so no longer."""
 
@@ -135,22 +138,12 @@ def _transformed(tree, context):
     return result
 
 
-def _described_line(context, node) -> str | None:
-    """The text of a place within one line that need not be wrapped, as Taichi has it; else None."""
-    code = context.src[node.lineno - 1]
-    begin, end = context.indent + node.col_offset, context.indent + node.end_col_offset
-    if node.lineno != node.end_lineno or not begin < end <= len(code) <= 80 or not code.isprintable():
-        return None
-    marks = " " * begin + "^" * (end - begin)
-    place = f'File "{context.file}", line {node.lineno + context.lineno_offset}, in {context.func.func.__name__}:'
-    return f"{place}\n{code.rstrip()}\n{marks}\n"
-
-
 def _remember_sources() -> None:
     """Half of the time that Taichi spends on a kernel in Python goes into texts for errors that nobody makes.
 
     For each node of a tree it wraps the lines of its source, and for each inlined call it reads, wraps and parses the
-    source anew. What comes out depends on the function and the place in it alone, and is kept.
+    source anew. What is read depends on the function alone, and is kept; texts for errors in what is written here are made
+    when there is one.
     """
     kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines)
     kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile)
@@ -160,11 +153,9 @@ def _remember_sources() -> None:
 
     @functools.wraps(describe)
     def get_pos_info(self, node):
-        places = self.func.__dict__.setdefault("_taichi_fluid_places", {})
-        key = type(node), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
-        if key not in places:
-            places[key] = _described_line(self, node) or describe(self, node)
-        return places[key]
+        if not self.file.startswith(_OURS) or sys.exc_info()[0] is not None:
+            return describe(self, node)
+        return f"{self.file[len(_OURS) :]}:{node.lineno + self.lineno_offset}: "
 
     ASTTransformerContext.get_pos_info = get_pos_info
     kernel_impl._inside_class = _inside_class
