@@ -11,6 +11,7 @@ import weakref
 from types import SimpleNamespace
 
 from .errors import TaichiUnavailable
+from .limits import without_collecting
 
 _MUTED = {"ENABLE_TAICHI_HEADER_PRINT": "0", "TI_SKIP_VERSION_CHECK": "ON"}
 
@@ -46,7 +47,8 @@ def _import_taichi():
     for name, value in _MUTED.items():
         os.environ.setdefault(name, value)
     try:
-        import taichi
+        with without_collecting():
+            import taichi
     except (ImportError, OSError) as error:
         text = str(error)
         if "libX11" in text or "libGL" in text:
