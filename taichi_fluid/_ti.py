@@ -110,6 +110,24 @@ def _remembering(read):
     return remembered
 
 
+_whole_block = kernel_impl.getsourcelines
+
+
+def _source_lines(function) -> tuple[list[str], int]:
+    """Lines of a function and the number of the first: of what is written here without making tokens of them all."""
+    code = function.__code__
+    if not code.co_filename.startswith(_OURS):
+        return _whole_block(function)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    head = next(k for k, line in enumerate(lines) if line.lstrip().startswith("def "))
+    for end in range(head + 1, len(lines)):
+        text = lines[end].lstrip()
+        if text and len(lines[end]) - len(text) <= margin and text[0] != ")":  # that ends the parameters
+            return lines[:end], code.co_firstlineno
+    return lines, code.co_firstlineno
+
+
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 """Where the functions are in which nobody is shown a mistake."""
 
@@ -147,7 +165,7 @@ def _remember_sources() -> None:
     source anew. What is read depends on the function alone, and is kept; texts for errors in what is written here are made
     when there is one.
     """
-    kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines)
+    kernel_impl.getsourcelines = _remembering(_source_lines)
     kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile)
     kernel_impl.textwrap = SimpleNamespace(fill=functools.cache(textwrap.fill), dedent=functools.cache(textwrap.dedent))
     kernel_impl.ast, kernel_impl.transform_tree = SimpleNamespace(parse=_parsed), _transformed

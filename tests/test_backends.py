@@ -166,7 +166,9 @@ def test_vulkan_and_cpu_agree_after_one_step(vulkan, step_of, dim):
     assert max(differences.values()) <= 5e-6, differences
 
 
-@pytest.mark.parametrize("option", ["default_fp=f64", "default_ip=i64", "debug=True", "cfg_optimization=True", "opt_level=1"])
+@pytest.mark.parametrize(
+    "option", ["default_fp=f64", "default_ip=i64", "debug=True", "cfg_optimization=True", "opt_level=1"]
+)
 def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, option):
     """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index.
 

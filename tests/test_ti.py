@@ -1,7 +1,10 @@
 """What the package lets Taichi remember, and plain functions that run while a kernel is traced."""
 
 import ast
+import inspect
 import os
+import sys
+import textwrap
 import types
 from pathlib import Path
 
@@ -40,6 +43,28 @@ def test_a_place_is_a_line_of_a_file_and_in_an_error_what_taichi_says():
                         assert context.get_pos_info(node) == taichis_own(context, node)
                     nodes += 1
     assert nodes > 500
+
+
+def _parsed(lines):
+    return ast.dump(ast.parse(textwrap.dedent("".join(lines))))
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_what_is_read_of_a_function_is_what_python_says():
+    """Of those at the top of a module, in a function and in a class, with and without decorators."""
+    functions = 0
+    for module in [module for name, module in sys.modules.items() if name.startswith("taichi_fluid.")]:
+        code = compile(inspect.getsource(module), module.__file__ or "", "exec")
+        todo = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        while todo:
+            code = todo.pop()
+            todo += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+            if not code.co_name.startswith("<") and code.co_flags & inspect.CO_NEWLOCALS:
+                function = types.FunctionType(code, {}, closure=tuple(map(types.CellType, code.co_freevars)))
+                (found, first), (whole, number) = _ti._source_lines(function), inspect.getsourcelines(function)
+                assert first == number and _parsed(found) == _parsed(whole), (module, code.co_name)
+                functions += 1
+    assert functions > 150
 
 
 @ti.func
