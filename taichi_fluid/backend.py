@@ -119,7 +119,8 @@ def recommended_options(arch: str = "cpu") -> dict[str, Any]:
 
     On the CPU Taichi leaves out its analysis of control flow and its search of the whole kernel for what is computed twice,
     which LLVM does again: a third of a first start, from which no step here gains. LLVM then rounds a few sums otherwise.
-    On other archs there are none.
+    And it compiles on one thread, as each of several reads its own copy of Taichi's runtime first. On other archs there
+    are none.
 
     ``start`` gives them, below the options of its caller. A program that calls ``ti.init`` itself may do the same:
     ``ti.init(arch=ti.cpu, **backend.recommended_options("cpu"))``. Nothing here changes what it has called it with.
@@ -127,7 +128,7 @@ def recommended_options(arch: str = "cpu") -> dict[str, Any]:
     Args:
         arch: One of ``ARCHS``.
     """
-    return {"cfg_optimization": False, "opt_level": 0} if arch == "cpu" else {}
+    return {"cfg_optimization": False, "opt_level": 0, "num_compile_threads": 1} if arch == "cpu" else {}
 
 
 def start_here(arch: str, **options) -> None:
