@@ -15,6 +15,8 @@ Importing the package starts no backend and prints nothing. The caller runs ``ti
 import importlib
 from typing import TYPE_CHECKING
 
+from .limits import without_collecting
+
 if TYPE_CHECKING:
     from .boundaries.sides import Boundary, Kind, Part, Profile, Side
     from .boundaries.solids import Motion, SampledDistance, Solid
@@ -114,7 +116,8 @@ def __getattr__(name: str):
     # Names are imported when they are used, so that checking a scene never waits for Taichi.
     if name not in _HOME:
         raise AttributeError(f"module 'taichi_fluid' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name], __name__), name)
+    with without_collecting():
+        return getattr(importlib.import_module(_HOME[name], __name__), name)
 
 
 def __dir__() -> list[str]:

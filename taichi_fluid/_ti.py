@@ -11,6 +11,7 @@ import weakref
 from types import SimpleNamespace
 
 from .errors import TaichiUnavailable
+from .limits import without_collecting
 
 _MUTED = {"ENABLE_TAICHI_HEADER_PRINT": "0", "TI_SKIP_VERSION_CHECK": "ON"}
 
@@ -46,7 +47,8 @@ def _import_taichi():
     for name, value in _MUTED.items():
         os.environ.setdefault(name, value)
     try:
-        import taichi
+        with without_collecting():
+            import taichi
     except (ImportError, OSError) as error:
         text = str(error)
         if "libX11" in text or "libGL" in text:
@@ -108,6 +110,27 @@ def _remembering(read):
     return remembered
 
 
+_whole_block = kernel_impl.getsourcelines
+
+
+def _source_lines(function) -> tuple[list[str], int]:
+    """Lines of a function and the number of the first: of what is written here without making tokens of them all."""
+    code = function.__code__
+    if not code.co_filename.startswith(_OURS):
+        return _whole_block(function)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    head = next(k for k, line in enumerate(lines) if line.lstrip().startswith("def "))
+    for end in range(head + 1, len(lines)):
+        text = lines[end].lstrip()
+        if text and len(lines[end]) - len(text) <= margin and text[0] != ")":  # that ends the parameters
+            return lines[:end], code.co_firstlineno
+    return lines, code.co_firstlineno
+
+
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+"""Where the functions are in which nobody is shown a mistake."""
+
 _free_trees: dict[str, list[ast.Module]] = {}
 """By their source, trees of functions that were inlined and are so no longer."""
 
@@ -135,24 +158,14 @@ def _transformed(tree, context):
     return result
 
 
-def _described_line(context, node) -> str | None:
-    """The text of a place within one line that need not be wrapped, as Taichi has it; else None."""
-    code = context.src[node.lineno - 1]
-    begin, end = context.indent + node.col_offset, context.indent + node.end_col_offset
-    if node.lineno != node.end_lineno or not begin < end <= len(code) <= 80 or not code.isprintable():
-        return None
-    marks = " " * begin + "^" * (end - begin)
-    place = f'File "{context.file}", line {node.lineno + context.lineno_offset}, in {context.func.func.__name__}:'
-    return f"{place}\n{code.rstrip()}\n{marks}\n"
-
-
 def _remember_sources() -> None:
     """Half of the time that Taichi spends on a kernel in Python goes into texts for errors that nobody makes.
 
     For each node of a tree it wraps the lines of its source, and for each inlined call it reads, wraps and parses the
-    source anew. What comes out depends on the function and the place in it alone, and is kept.
+    source anew. What is read depends on the function alone, and is kept; texts for errors in what is written here are made
+    when there is one.
     """
-    kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines)
+    kernel_impl.getsourcelines = _remembering(_source_lines)
     kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile)
     kernel_impl.textwrap = SimpleNamespace(fill=functools.cache(textwrap.fill), dedent=functools.cache(textwrap.dedent))
     kernel_impl.ast, kernel_impl.transform_tree = SimpleNamespace(parse=_parsed), _transformed
@@ -160,11 +173,9 @@ def _remember_sources() -> None:
 
     @functools.wraps(describe)
     def get_pos_info(self, node):
-        places = self.func.__dict__.setdefault("_taichi_fluid_places", {})
-        key = type(node), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
-        if key not in places:
-            places[key] = _described_line(self, node) or describe(self, node)
-        return places[key]
+        if not self.file.startswith(_OURS) or sys.exc_info()[0] is not None:
+            return describe(self, node)
+        return f"{self.file[len(_OURS) :]}:{node.lineno + self.lineno_offset}: "
 
     ASTTransformerContext.get_pos_info = get_pos_info
     kernel_impl._inside_class = _inside_class

@@ -1,9 +1,12 @@
 """What the backends are called and can hold, what a number may be, and a file: known before Taichi is imported."""
 
+import contextlib
+import gc
 import math
 import operator
 import os
 import stat
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -68,3 +71,15 @@ def shortened(value: Any, most: int = 80) -> str:
     """What a message shows of a value: its beginning, if it is long."""
     shown = repr(value)
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+@contextlib.contextmanager
+def without_collecting() -> Iterator[None]:
+    """Do without Python's search for cycles of garbage while much is made that stays: modules, trees of kernels."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -30,7 +30,7 @@ def one_step(dim: int) -> dict[str, np.ndarray]:
 
 
 def _value(text: str):
-    return {"True": True, "False": False}.get(text, getattr(ti, text, None))
+    return int(text) if text.isdecimal() else {"True": True, "False": False}.get(text, getattr(ti, text, None))
 
 
 if __name__ == "__main__":

@@ -166,11 +166,13 @@ def test_vulkan_and_cpu_agree_after_one_step(vulkan, step_of, dim):
     assert max(differences.values()) <= 5e-6, differences
 
 
-@pytest.mark.parametrize("option", ["default_fp=f64", "default_ip=i64", "debug=True", "cfg_optimization=True"])
+@pytest.mark.parametrize(
+    "option", ["default_fp=f64", "default_ip=i64", "debug=True", "cfg_optimization=True", "opt_level=1"]
+)
 def test_a_guest_may_have_started_taichi_otherwise(step_of, dim, option):
     """Literals take the type that the user of ``ti.init`` chose, and ``debug`` checks every index.
 
-    The last one is what those have who ask for nothing.
+    The last two are what those have who ask for nothing.
     """
     differences = largest_difference(step_of(dim, "cpu", option), step_of(dim, "cpu"))
     # Measured 1.2e-6 (velocity, debug): with debug or another type of literals LLVM orders the sums otherwise.
@@ -184,21 +186,21 @@ from taichi_fluid._ti import impl, ti
 from taichi_fluid.simulation import Simulation
 for begin in (
     lambda: backend.start("cpu"),
-    lambda: backend.start("cpu", cfg_optimization=True),
+    lambda: backend.start("cpu", cfg_optimization=True, opt_level=1),
     lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR),
 ):
     begin()
     Simulation(scene((5, 4)))
-    print(impl.current_cfg().cfg_optimization)
+    print(impl.current_cfg().cfg_optimization, impl.current_cfg().opt_level)
 """
 
 
 def test_our_own_start_takes_the_recommended_options_and_a_guests_is_left_alone():
     """Whoever asks for another value gets it, and whoever has called ``ti.init`` keeps Taichi's own."""
-    assert backend.recommended_options() == {"cfg_optimization": False}
+    assert backend.recommended_options() == {"cfg_optimization": False, "opt_level": 0, "num_compile_threads": 1}
     assert all(backend.recommended_options(arch) == {} for arch in ARCHS if arch != "cpu"), "nobody has measured there"
     done = run("-c", OPTIONS)
-    assert (done.returncode, printed(done)) == (0, ["False", "True", "True"]), done.stderr
+    assert (done.returncode, printed(done)) == (0, ["False 0", "True 1", "True 1"]), done.stderr
 
 
 EVERY_VIEW = """

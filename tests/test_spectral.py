@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import centred, divergence, norm, random_scalar, random_velocity, relative
 from reference_sides import box_matrix, sides_of, solve_box, solve_sparse
+from scipy import fft as scipy_fft
 from test_panel import FakeGui
 from test_solver_sides import Box, flow_rhs, is_free, true_residual
 
@@ -23,13 +24,14 @@ from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
 from taichi_fluid.boundaries.sides import Boundary, Side
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
-from taichi_fluid.pressure import box_residual
+from taichi_fluid.pressure import box_residual, transforms
 from taichi_fluid.pressure.box_residual import BoxResidual, set_box
 from taichi_fluid.pressure.projection import Projection
 from taichi_fluid.pressure.residual import Residual
 from taichi_fluid.pressure.solver import Status
 from taichi_fluid.pressure.spectral import SpectralSolver, hindrance, pressure_solver
 from taichi_fluid.pressure.system import LinearSystem
+from taichi_fluid.pressure.transforms import scipy_transforms
 from taichi_fluid.simulation.diagnostics import Diagnostics
 from taichi_fluid.viewer.panel import Panel, Rows
 from taichi_fluid.viewer.session import Session
@@ -450,6 +452,22 @@ def test_without_scipy_multigrid_stands_in_and_names_the_extra(without_scipy):
     assert pressure_solver(grid, "multigrid", BoundaryCoefficients.closed(2), cut=False)[1] == "", (
         "nobody else asks for SciPy"
     )
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn", "dstn", "idstn", "rfftn", "irfftn"])
+def test_the_extension_by_itself_does_what_all_of_scipy_does(name, monkeypatch):
+    by_itself = scipy_transforms()
+    monkeypatch.setattr(transforms.PathFinder, "find_spec", lambda *_: None)
+    assert scipy_transforms() is scipy_fft is not by_itself, "where the extension is not found"
+    values = np.random.default_rng(7).random((9, 7, 12), np.float32)[1:-1, :, 1:-1]
+    options: dict = {"type": 1} if "dst" in name else {}
+    if name == "irfftn":
+        values, options = scipy_fft.rfftn(values, axes=[0, 2]), {"s": [7, 10]}
+    with_all, alone = (
+        getattr(fft, name)(values.copy(), axes=[0, 2], norm="ortho", workers=2, overwrite_x=True, **options)
+        for fft in (scipy_fft, by_itself)
+    )
+    assert with_all.dtype == alone.dtype and np.array_equal(with_all, alone)
 
 
 @cpu_only

@@ -1,7 +1,12 @@
 """What the package lets Taichi remember, and plain functions that run while a kernel is traced."""
 
 import ast
+import inspect
+import os
+import sys
+import textwrap
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,18 +25,46 @@ def contexts(module):
 
 
 @pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
-def test_what_is_remembered_is_what_taichi_says():
-    """For every node of every function: the same text, whether it is asked for the first time or again."""
+def test_a_place_is_a_line_of_a_file_and_in_an_error_what_taichi_says():
     taichis_own = ASTTransformerContext.get_pos_info.__wrapped__
     nodes = 0
     for module in (strips, wavefront, sampling, interpolation):
         for tree, context in contexts(module):
+            lines = Path(context.file).read_text().splitlines()
             for node in ast.walk(tree):
                 if isinstance(node, (ast.stmt, ast.expr)):
-                    expected = taichis_own(context, node)
-                    assert context.get_pos_info(node) == expected == context.get_pos_info(node)
+                    file, line, rest = context.get_pos_info(node).split(":")
+                    assert context.file.endswith(f"{os.sep}taichi_fluid{os.sep}{file}") and rest == " "
+                    code = context.src[node.lineno - 1].strip()
+                    assert lines[int(line) - 1].strip().startswith(code)
+                    try:
+                        raise ValueError
+                    except ValueError:
+                        assert context.get_pos_info(node) == taichis_own(context, node)
                     nodes += 1
     assert nodes > 500
+
+
+def _parsed(lines):
+    return ast.dump(ast.parse(textwrap.dedent("".join(lines))))
+
+
+@pytest.mark.skipif(not _ti.REMEMBERS, reason="another version of Taichi, which is left alone")
+def test_what_is_read_of_a_function_is_what_python_says():
+    """Of those at the top of a module, in a function and in a class, with and without decorators."""
+    functions = 0
+    for module in [module for name, module in sys.modules.items() if name.startswith("taichi_fluid.")]:
+        code = compile(inspect.getsource(module), module.__file__ or "", "exec")
+        todo = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        while todo:
+            code = todo.pop()
+            todo += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+            if not code.co_name.startswith("<") and code.co_flags & inspect.CO_NEWLOCALS:
+                function = types.FunctionType(code, {}, closure=tuple(map(types.CellType, code.co_freevars)))
+                (found, first), (whole, number) = _ti._source_lines(function), inspect.getsourcelines(function)
+                assert first == number and _parsed(found) == _parsed(whole), (module, code.co_name)
+                functions += 1
+    assert functions > 150
 
 
 @ti.func
@@ -110,6 +143,18 @@ def test_a_mistake_in_a_kernel_is_still_shown_where_it_is():
         line = _wrong.func.func.__code__.co_firstlineno + 2
         assert f'test_ti.py", line {line}, in _wrong' in str(error.value)
         assert "return x + no_such_thing" in str(error.value)
+
+
+@ti.kernel
+def _calls_ours(a: Array):
+    a[0] = interpolation.blend(a[0], a[0])
+
+
+def test_a_mistake_in_what_is_called_here_is_shown_there_too():
+    with pytest.raises(ti.TaichiCompilationError) as error:
+        _calls_ours(ti.ndarray(ti.f32, 1))
+    assert "a[0] = interpolation.blend(a[0], a[0])\n" in str(error.value)
+    assert 'interpolation.py", line' in str(error.value) and "range(fraction.n - 1, -1, -1)" in str(error.value)
 
 
 @traced

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._ti import MatrixType, handle_exception_from_cpp, impl, ti
+from ..limits import without_collecting
 
 
 def compiled_kernels() -> int:
@@ -41,7 +42,7 @@ def compiling(kernel):
     """
     for tell in tuple(_told):
         tell(kernel.__name__)
-    with warnings.catch_warnings():
+    with without_collecting(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Casting range_for boundary values")
         yield
 
