@@ -3,7 +3,7 @@
 from .._ti import ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, kernel_family
+from ..kernels import Array, along_strip, cell_of_strip, cells_of, fast_max, kernel_family, lane, position_of
 from ..operators.interpolation import step_to_corner
 from ..pressure.system import part_to_surface
 
@@ -71,6 +71,40 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
 
 
 @ti.func
+def _is_unknown(k, face, known: Array, lowest, found: ti.template()):
+    here = known[cell_of_strip(face, k)]
+    found |= ti.cast((here <= 0) & (here > lowest), ti.i32)
+
+
+@ti.func
+def _has_known_beside(k, face, s, known: Array, lowest, found: ti.template()):
+    here, nearest = known[cell_of_strip(face, k)], ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        at = lane(face, k)
+        nearest = fast_max(fast_max(nearest, known[at - s[axis]]), known[at + s[axis]])
+    found |= ti.cast((here <= 0) & (here > lowest) & (nearest > 0), ti.i32)
+
+
+@ti.func
+def _extend_strip(c, I, m, s, u: Array, known: Array, n, layer, width: ti.template()):
+    """``_extend_at`` for a strip, if any face of it may have something beside it: of most strips none has."""
+    # Those that stay as they are, but right beside the liquid, are marked by -1.
+    found, lowest = ti.i32(0), ti.select(layer == 1, ti.f32(-2.0), ti.f32(-0.5))
+    for axis in ti.static(range(s.n)):
+        face, on_grid, unknown = c + axis * cells_of(s, n), ti.i32(1), ti.i32(0)
+        for k in ti.static(range(s.n - 1)):
+            if ti.static(k != axis):
+                on_grid = on_grid & ti.cast(I[k] <= n[k], ti.i32)
+        if on_grid == 1:
+            along_strip(m, width, _is_unknown, (face, known, lowest, unknown))
+            if unknown == 1:
+                along_strip(m, width, _has_known_beside, (face, s, known, lowest, found))
+    if found == 1:
+        for k in range(m):
+            _extend_at(cell_of_strip(c, k), position_of(I, k), s, u, known, n, layer)
+
+
+@ti.func
 def _part_along(solids, c, s, axis: ti.template()):
     """The part of the unit vector along an axis that is normal to the nearest solid, squared, at a face."""
     g = ti.cast(s, ti.f32) * ti.f32(0.0)
@@ -110,7 +144,7 @@ def _clear_unknown_at(c, I, s, u: Array, known: Array, n):
 
 @kernel_family
 def extension_kernels(loops):
-    Index, Point = loops.IntVector, loops.FloatVector
+    Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
 
     @ti.kernel
     def mark_weighed(known: Array, n: Index):
@@ -122,7 +156,10 @@ def extension_kernels(loops):
 
     @ti.kernel
     def extend(velocity: Array, known: Array, n: Index, layer: ti.f32):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
+        if ti.static(width > 1):
+            loops.each_strip_to(n + 2, n, width, _extend_strip, (velocity, known, n, layer, width))
+        else:
+            loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
 
     @ti.kernel
     def clear_unknown(velocity: Array, known: Array, n: Index):

@@ -221,10 +221,10 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
 
 
 @ti.func
-def _copy_nearest(c, I, s, phi: Array, n):
-    inner = ti.min(ti.max(I, 1), n)
-    if (inner != I).any():
-        phi[c] = phi[flat(inner, s)]
+def _copy_nearest(c, I, s, phi: Array, n, axis: ti.template()):
+    upper = c + (n[axis] + 1) * s[axis]
+    phi[c] = phi[c + s[axis]]
+    phi[upper] = phi[upper - s[axis]]
 
 
 @kernel_family
@@ -298,7 +298,7 @@ def surface_kernels(loops, given, cored):
 
     @ti.kernel
     def fill_ghosts(phi: Array, n: Index):
-        loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
+        loops.each_side(n, _copy_nearest, (phi, n))
 
     return mark_rows, find_distance, balance, wet_corners, fill_ghosts
 

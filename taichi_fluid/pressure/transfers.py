@@ -66,20 +66,28 @@ def _normalise_at(c, I, s, transfer, weight: Array):
 
     Coarse cells of which any is hidden from this one by a face are not ``visible``: there faces have to be read.
     """
-    coarse_s = strides_of(transfer.coarse_n)
-    total, seen = ti.f32(0.0), ti.f32(0.0)
-    for corner in ti.static(range(2**s.n)):
-        P = _parent_at(I, corner)
-        if transfer.coarse[flat(P, coarse_s)] > 0:
-            total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
-            if ti.static(transfer.cut):
-                seen += _visibility_at(P, I, transfer, s)
-    weight[c] = ti.f32(0.0)
+    coarse_s, hidden, total = strides_of(transfer.coarse_n), ti.i32(0), ti.f32(0.0)
     if ti.static(transfer.cut):
-        if seen < total:
-            total = seen
+        # All that a cell is weighed with lies behind the same face of it along each axis.
+        for a in ti.static(range(s.n)):
+            if transfer.open[c + a * cells_of(s, transfer.n) + (1 - (I[a] & 1)) * s[a]] < 1:
+                hidden = 1
+    if transfer.fine[c] > 0 or hidden == 1:
+        for corner in ti.static(range(2**s.n)):
+            if transfer.coarse[flat(_parent_at(I, corner), coarse_s)] > 0:
+                total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
+    if ti.static(transfer.cut):
+        if hidden == 1 and total > 0:
+            seen = ti.f32(0.0)
             for corner in ti.static(range(2**s.n)):
-                transfer.visible[flat(_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+                P = _parent_at(I, corner)
+                if transfer.coarse[flat(P, coarse_s)] > 0:
+                    seen += _visibility_at(P, I, transfer, s)
+            if seen < total:
+                total = seen
+                for corner in ti.static(range(2**s.n)):
+                    transfer.visible[flat(_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+    weight[c] = ti.f32(0.0)
     if transfer.fine[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
 
