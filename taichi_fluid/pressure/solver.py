@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch, given
-from ..kernels import GraphRecorder
+from ..kernels import GraphRecorder, clear_values
 from ..limits import is_number, whole
 from .methods import ConjugateGradients, Iteration, Work
 from .multigrid import Multigrid
@@ -90,7 +90,7 @@ class EllipticSolver:
         if not recipe.searches:
             factor = 2 * grid.dim / (2 * grid.dim + 1) if method == "jacobi" else 1.0
         self._method = recipe.method(self._preconditioner, self._residual, work, factor)
-        self._shared = None if scratch is None else work.z
+        self._work, self._shared = work, None if scratch is None else work.z
         self._look_every = recipe.look_every or (1 if grid.loops.rows else 2)
         self._no_null_space, self._regions = NoNullSpace(), ConnectedRegions(self.system)
         self._constant = Constant(self.system, self._residual.partials)
@@ -211,6 +211,9 @@ class EllipticSolver:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
         self.grid.require(r=r, out=out)
         recorder = GraphRecorder()
+        if self.system.surface:
+            clear_values(out, self.grid.cells)
+            clear_values(self._work.a_d, self.grid.cells)
         self._preconditioner.record(recorder.launch, r, out)
         recorder.finish()()
 
@@ -236,7 +239,10 @@ class EllipticSolver:
         require_pair(self.grid, self._ready, rhs, out)
         max_iterations = require_limits(tolerance, max_iterations)
         every = self._look_every if look_every is None else whole("look_every", look_every, 1)
-        if self._shared is not None:
+        if self.system.surface:
+            clear_values(self._work.z, self.grid.cells)
+            clear_values(self._work.a_d, self.grid.cells)
+        elif self._shared is not None:
             # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
             self.system.set_ghosts(self._shared, self.system.wrap)
 

@@ -26,6 +26,7 @@ from ..kernels import (
     float_vector,
     int_vector,
     kernel_family,
+    leave_out,
     write_plain_strip,
 )
 from ..operators.differences import difference_sum, open_difference_sum
@@ -58,6 +59,12 @@ class System:
 def _uncut(system):
     """The same where no cell needs its faces."""
     return System(system.inv_diag, system.n, x=system.x, rhs=system.rhs)
+
+
+@traced
+def rows_of(system):
+    """The marks of rows in which nothing is solved for, as ``wavefront`` takes them: only a surface leaves many."""
+    return (system.inv_diag,) if system.cut else ()
 
 
 @ti.func
@@ -224,6 +231,15 @@ def _mark_faces_at(c, I, s, open: Array, inv_diag: Array, n):
 
 
 @ti.func
+def _mark_row_at(c, I, s, inv_diag: Array, n):
+    """Leave out a row in which nothing is solved for."""
+    k, length = ti.i32(0), n[n.n - 1]
+    while k < length and inv_diag[c + k] == 0:
+        k += 1
+    leave_out(inv_diag, c, k == length)
+
+
+@ti.func
 def _is_inside(c, I, s, unknown: Array, first):
     inside = ti.f32(1.0)
     for a in ti.static(range(s.n)):
@@ -342,12 +358,18 @@ def setup_kernels(loops, held_by_cell):
         each_cell(n, _mark_faces_at, (open, inv_diag, n))
 
     @ti.kernel
+    def mark_rows(inv_diag: Array, n: Index):
+        end = n + 1
+        end[loops.dim - 1] = 2
+        loops.each_cell_in(n * 0 + 1, end, n, _mark_row_at, (inv_diag, n))
+
+    @ti.kernel
     def set_ghosts(a: Array, n: Index, wrap: Index):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
         loops.each_side(n, wrap_or_clear, (a, n, wrap))
 
     made = (mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts)
-    return *made, keep_marked, add_held, mark_wet, divide_by_part
+    return *made, keep_marked, add_held, mark_wet, divide_by_part, mark_rows
 
 
 def renewed(vector, values: list[int]):
@@ -453,3 +475,5 @@ class LinearSystem:
             box, inside = float_vector(2 * dim)(*sides.box), float_vector(dim)(*sides.inside)
             kernels.compute_inv_diag(self.unknown, held, self.inv_diag, self.n, lowest, box, inside, shift)
         self.set_ghosts(self.inv_diag, self.wrap)
+        if self.surface and self.grid.loops.rows:
+            self._kernels.mark_rows(self.inv_diag, self.n)

@@ -19,7 +19,7 @@ from ..kernels import (
 )
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
-from .system import System, product_at, where_solved, write_strip_of_system
+from .system import System, product_at, rows_of, where_solved, write_strip_of_system
 
 
 @argument
@@ -353,14 +353,14 @@ def cycle_kernels(loops, coupling):
         """Black, red, black from x = 0, and restriction of the residual that they leave."""
         system = System(inv_diag, n, open, cut, x, rhs)
         measured = ti.static((system, residual, width, _weighted_residual_at, (weight,)))
-        wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured),), ())
+        wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured, rows_of(system)),), ())
         transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
         each_strip(coarse_n, width, _restrict_strip, (transfer, scale, width))
 
     @ti.func
     def prolong_then_smooth(given, between, weight: Array, total: ti.template()):
         system, transfer = loaded(given), loaded(between)
-        prolongation = ti.static((LONG_STRIPS, _prolong_strip, (transfer, weight, width)))
+        prolongation = ti.static((LONG_STRIPS, _prolong_strip, (transfer, weight, width), rows_of(system)))
         wavefront(system.n, (prolongation,) + passes_of(system, BACK), total)
 
     @ti.kernel
