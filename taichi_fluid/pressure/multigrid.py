@@ -157,7 +157,7 @@ class Multigrid(Preconditioner):
             box = [value * factor for value, factor in zip(box, factors, strict=True)]
             coarse.set_sides(sides, cut)
             coarsen(fine, coarse, tuple(factors))
-            if coarse.surface:
+            if coarse.leaves_out:
                 coarse.clear()
             coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
             fine.set_transfer(coarse)

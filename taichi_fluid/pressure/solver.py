@@ -211,11 +211,16 @@ class EllipticSolver:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
         self.grid.require(r=r, out=out)
         recorder = GraphRecorder()
-        if self.system.surface:
-            clear_values(out, self.grid.cells)
-            clear_values(self._work.a_d, self.grid.cells)
+        if self.system.leaves_out:
+            self._clear(out)
         self._preconditioner.record(recorder.launch, r, out)
         recorder.finish()()
+
+    def _clear(self, correction) -> None:
+        """Let a correction, and what it is made of, be 0: passes leave out rows in which nothing is solved for."""
+        for array in (correction, *self._work[1:]):
+            if array is not None:
+                clear_values(array, self.grid.cells)
 
     def solve(
         self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int | None = None
@@ -239,9 +244,8 @@ class EllipticSolver:
         require_pair(self.grid, self._ready, rhs, out)
         max_iterations = require_limits(tolerance, max_iterations)
         every = self._look_every if look_every is None else whole("look_every", look_every, 1)
-        if self.system.surface:
-            clear_values(self._work.z, self.grid.cells)
-            clear_values(self._work.a_d, self.grid.cells)
+        if self.system.leaves_out:
+            self._clear(self._work.z)
         elif self._shared is not None:
             # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
             self.system.set_ghosts(self._shared, self.system.wrap)

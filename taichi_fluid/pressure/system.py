@@ -412,6 +412,11 @@ class LinearSystem:
         if cut and self.open is self._nothing:
             self.open = self.grid.array(self.grid.dim)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether passes leave out rows in which nothing is solved for, where all that they write has to be 0 before."""
+        return self.surface and self.grid.loops.rows
+
     def set_ghosts(self, array, wrap) -> None:
         """Ghosts of an array that is 0 outside the box but for its periodic axes."""
         self._kernels.set_ghosts(array, self.n, wrap)
@@ -475,5 +480,5 @@ class LinearSystem:
             box, inside = float_vector(2 * dim)(*sides.box), float_vector(dim)(*sides.inside)
             kernels.compute_inv_diag(self.unknown, held, self.inv_diag, self.n, lowest, box, inside, shift)
         self.set_ghosts(self.inv_diag, self.wrap)
-        if self.surface and self.grid.loops.rows:
+        if self.leaves_out:
             self._kernels.mark_rows(self.inv_diag, self.n)
