@@ -27,7 +27,7 @@ def leave_out(marks: Array, first, out):
 
 @traced
 def _is_left_out(marks, first):
-    return subscript(marks[0], first - 1) == ti.cast(LEFT_OUT, ti.f32)
+    return subscript(marks[0], first - 1) == ti.cast(LEFT_OUT, ti.f32) if marks else False
 
 
 @traced
@@ -143,9 +143,7 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
     def pass_on_plane(i, n, cells: ti.template(), body: ti.template(), args: ti.template(), marks: ti.template()):
         for row in range(rows_of_plane(n)):
             I = row_of_plane(i, row, n)
-            if ti.static(len(marks) == 0):
-                pass_on_row(I, n, cells, Operator(body, args))
-            elif not _is_left_out(marks, flat(I, strides_of(n))):
+            if not _is_left_out(marks, flat(I, strides_of(n))):
                 pass_on_row(I, n, cells, Operator(body, args))
 
     @ti.func
