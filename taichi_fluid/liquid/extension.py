@@ -3,18 +3,31 @@
 from .._ti import ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, along_strip, cell_of_strip, cells_of, fast_max, kernel_family, lane, position_of
+from ..kernels import (
+    Array,
+    Operator,
+    along_strip,
+    cell_of_strip,
+    cells_of,
+    components,
+    fast_max,
+    fast_min,
+    kernel_family,
+    lane,
+    position_of,
+    write_strip,
+)
 from ..operators.interpolation import step_to_corner
-from ..pressure.system import part_to_surface
 
 
 @ti.func
-def _is_on_grid(I, n, axis):
+def _is_on_grid(I, n, axis: ti.template()):
     """Whether a face lies in the box or on a side of it."""
     inside = ti.i32(1)
     for k in ti.static(range(I.n)):
-        if I[k] < 1 or (I[k] > n[k] and k != axis):
-            inside = 0
+        inside = inside & ti.cast(I[k] >= 1, ti.i32)
+        if ti.static(k != axis):
+            inside = inside & ti.cast(I[k] <= n[k], ti.i32)
     return inside
 
 
@@ -27,13 +40,16 @@ def _mark_weighed_at(c, I, s, known: Array, n):
 
 
 @ti.func
-def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
+def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
+    """Of the faces of a cell: 1 beside liquid, and -1 where particles in the air are."""
+    marks = ti.Vector([ti.f32(0.0)] * s.n)
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        wet = part_to_surface(phi[c], phi[c - s[axis]]) > 0 and open[face] > 0 and _is_on_grid(I, n, axis) == 1
+        wet = ti.cast((fast_min(phi[c], phi[c - s[axis]]) < 0) & (open[face] > 0), ti.i32)
         # What particles in the air say of themselves stays as it is, but right beside the liquid.
         own = ti.select(known[face] == 1, ti.f32(-1.0), ti.f32(0.0))
-        known[face] = ti.select(wet, ti.f32(1.0), own)
+        marks[axis] = ti.select(wet & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
+    return marks
 
 
 @ti.func
@@ -152,7 +168,8 @@ def extension_kernels(loops):
 
     @ti.kernel
     def mark_wet(known: Array, phi: Array, open: Array, n: Index):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _mark_wet_at, (known, phi, open, n))
+        wet = Operator(_marks_of_wet, (known, phi, open, n))
+        loops.each_strip_to(n + 2, n, width, write_strip, (n, components((known, loops.dim)), width, wet))
 
     @ti.kernel
     def extend(velocity: Array, known: Array, n: Index, layer: ti.f32):

@@ -304,9 +304,9 @@ def _is_wet_at(c, I, s, phi: Array, open: Array, unknown: Array, n):
 def _divide_by_part_at(c, I, s, phi: Array, open: Array, n):
     """Between liquid and air the pressure is held where the surface is, so near as that is; see ``part_to_surface``."""
     for a in ti.static(range(s.n)):
-        part = part_to_surface(phi[c], phi[c - s[a]])
-        if part > 0:
-            open[c + a * cells_of(s, n)] = open[c + a * cells_of(s, n)] / part
+        if (phi[c] < 0) != (phi[c - s[a]] < 0):
+            face = c + a * cells_of(s, n)
+            open[face] = open[face] / part_to_surface(phi[c], phi[c - s[a]])
 
 
 @kernel_family
