@@ -192,12 +192,14 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
 
     ``factors`` multiply what is open of the faces on each side of the box, flat as in ``BoundaryCoefficients.box``.
     """
+    coarse.walled = fine.walled
     if fine.surface:
         coarse.end_at_surface()
     kernels = coarsening_kernels(coarse.grid.loops, fine.surface)
     kernels.coarsen_unknowns(fine.unknown, coarse.unknown, coarse.n, fine.n)
     if coarse.coupling.cut:
-        kernels.drop_split(fine.unknown, fine.open, coarse.unknown, coarse.n, fine.n)
+        if fine.walled:
+            kernels.drop_split(fine.unknown, fine.open, coarse.unknown, coarse.n, fine.n)
         coarse.set_ghosts(coarse.unknown, coarse.wrap)
         kernels.coarsen_open(fine.open, coarse.open, coarse.unknown, coarse.n, fine.n, coarse.wrap)
         coarse.close_sides()

@@ -162,7 +162,7 @@ class EllipticSolver:
         self._finish_setup(sides, definite=True, look=True)
         self._problem = None
 
-    def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False) -> None:
+    def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False, walled: bool = True) -> None:
         """Solve for a liquid below a surface at which the pressure is 0, as near as that is; see ``System.set_surface``.
 
         Args:
@@ -170,6 +170,7 @@ class EllipticSolver:
             phi: Signed distance to the surface at centres, negative in the liquid, ghosts filled.
             sides: As of ``setup_open``; no axis is periodic.
             parted: Whether solids may close in a part of the liquid that touches no air while others do.
+            walled: Whether any face is closed but for those on sides.
 
         Raises:
             ValueError: for sides of another number of axes, and arrays that are not of the grid.
@@ -179,7 +180,7 @@ class EllipticSolver:
         first = (1,) * self.grid.dim
         sides.require(first, self.grid.dim)
         self.system.set_sides(sides, cut=True)
-        self.system.set_surface(open, phi)
+        self.system.set_surface(open, phi, walled)
         self.system.set_diagonal(sides, first, 0.0)
         # What touches air is held. Without solids between them either all of it is or nothing.
         held = parted or any(sides.box) or self._regions.any_held(self._residual.r)

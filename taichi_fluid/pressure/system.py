@@ -386,6 +386,7 @@ class LinearSystem:
         coupling: Which kernels serve this operator.
         surface: Whether the unknowns end at a surface at which the value is 0, nearer than the next centre.
         held: What such a surface adds to the diagonal of each cell of a coarse grid, where it runs within cells.
+        walled: Whether faces between two cells that are solved for may be closed.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
     """
 
@@ -396,6 +397,7 @@ class LinearSystem:
         self.unknown = grid.array()
         self.open = self._nothing = ti.ndarray(ti.f32, 1)
         self.coupling, self.surface, self.held = Coupling(), False, None
+        self.walled = True
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops, False)
 
@@ -408,7 +410,7 @@ class LinearSystem:
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = renewed(self.wrap, wraps)
         self._kept = int_vector(2 * self.grid.dim)(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
-        self.coupling, self.surface = Coupling(cut, any(wraps)), False
+        self.coupling, self.surface, self.walled = Coupling(cut, any(wraps)), False, True
         if cut and self.open is self._nothing:
             self.open = self.grid.array(self.grid.dim)
 
@@ -434,14 +436,15 @@ class LinearSystem:
         copy_values(open, self.open)
         self.close_sides()
 
-    def set_surface(self, open, phi) -> None:
+    def set_surface(self, open, phi, walled: bool = True) -> None:
         """Solve where ``phi`` is negative and a face open, with 0 held where it is 0: a liquid below its surface.
 
         Args:
             open: As ``set_open`` has it.
             phi: Signed distance to the surface at centres, ghosts filled.
+            walled: Whether any face is closed but for those on sides.
         """
-        self.surface = True
+        self.surface, self.walled = True, walled
         self.set_open(open)
         self._kernels.mark_wet(phi, self.open, self.unknown, self.n)
         self.set_ghosts(self.unknown, self.wrap)
