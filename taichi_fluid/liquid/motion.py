@@ -143,10 +143,8 @@ def motion_kernels(loops, third, beside):
     ):
         for p in range(number):
             way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
-            first = zero_of(n)
-            if known == 1:
-                first = step * vector_at(own, p, room, first)
-            else:
+            first = step * vector_at(own, p, room, x)
+            if known == 0:
                 first = way.shift_at(x)
             set_vector(position, p, room, way.kept(x + way.shift_from(x, first, third)))
 
