@@ -72,8 +72,9 @@ class Level(LinearSystem):
 
     def clear(self) -> None:
         """Let what it works in be 0: passes leave out rows in which nothing is solved for."""
-        self.solution.fill(0.0)
-        self._residual.fill(0.0)
+        for array in (self.solution, self._residual):
+            if array is not None:
+                array.fill(0.0)
 
     def balance(self, launch, x) -> None:
         """Take the null space out of ``x`` where this level ``balances``."""
