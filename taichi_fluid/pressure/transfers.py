@@ -61,6 +61,15 @@ def _parent_at(I, corner: ti.template()):
 
 
 @ti.func
+def _runtime_parent_at(I, corner):
+    """The same for a corner that only the running kernel knows: where it is rare, a loop compiles once."""
+    P = (I + 1) // 2
+    for a in ti.static(range(I.n)):
+        P[a] += ((corner >> a) & 1) * (1 - 2 * (I[a] & 1))
+    return P
+
+
+@ti.func
 def _normalise_at(c, I, s, transfer, weight: Array):
     """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
 
@@ -79,14 +88,14 @@ def _normalise_at(c, I, s, transfer, weight: Array):
     if ti.static(transfer.cut):
         if hidden == 1 and total > 0:
             seen = ti.f32(0.0)
-            for corner in ti.static(range(2**s.n)):
-                P = _parent_at(I, corner)
+            for corner in range(2**s.n):
+                P = _runtime_parent_at(I, corner)
                 if transfer.coarse[flat(P, coarse_s)] > 0:
                     seen += _visibility_at(P, I, transfer, s)
             if seen < total:
                 total = seen
-                for corner in ti.static(range(2**s.n)):
-                    transfer.visible[flat(_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+                for corner in range(2**s.n):
+                    transfer.visible[flat(_runtime_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
     weight[c] = ti.f32(0.0)
     if transfer.fine[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
