@@ -104,6 +104,7 @@ TRAFFIC = {
     "setup_kernels.add_held": ("inv_diag unknown held", "inv_diag"),
     "setup_kernels.mark_wet": ("phi open", "unknown"),
     "setup_kernels.divide_by_part": ("phi open", "open"),
+    "setup_kernels.mark_rows": ("inv_diag", ""),
     "setup_kernels.mark_faces": ("open inv_diag", "inv_diag"),
     "coarsening_kernels.coarsen_unknowns": ("fine@fine_n", "coarse"),
     "coarsening_kernels.drop_split": ("fine@fine_n open@fine_n", ""),

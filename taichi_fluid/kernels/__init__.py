@@ -23,6 +23,7 @@ from .layout import (
     arch,
     array_of,
     cells_of,
+    clear_values,
     copy_values,
     fast_max,
     fast_min,
@@ -51,4 +52,4 @@ from .strips import (
     write_plain_strip,
     write_strip,
 )
-from .wavefront import BLACK, EVERY, LONG_STRIPS, RED, STRIPS
+from .wavefront import BLACK, EVERY, LONG_STRIPS, RED, STRIPS, leave_out

@@ -72,6 +72,15 @@ def copy_values(source, target) -> None:
         np.copyto(memory_of(target), values)
 
 
+def clear_values(array, count: int) -> None:
+    """Set the first ``count`` values of an array to 0: on a CPU as memory; elsewhere all of them."""
+    values = memory_of(array)
+    if values is None:
+        array.fill(0.0)
+    else:
+        values[:count] = 0.0
+
+
 def _on_cpu() -> bool:
     return arch() in CPU_ARCHS
 

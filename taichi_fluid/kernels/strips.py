@@ -164,7 +164,7 @@ def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operato
 
 
 def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
-    """``each_strip``, ``each_strip_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
+    """``each_strip``, ``…_in``, ``…_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
     last, rows, each_cell_in = shape.dim - 1, shape.rows, cells.each_cell_in
     width, long = (STRIP, LONG_STRIP) if rows else (1, 1)
 
@@ -182,12 +182,17 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             operator.body(c, I, 1, s, *operator.args)
 
     @ti.func
+    def each_strip_in(lower, upper, n, width: ti.template(), body: ti.template(), args: ti.template()):
+        """``each_strip`` of the box of integer positions from ``lower`` to below ``upper``."""
+        begins = upper
+        if ti.static(rows):
+            begins[last] = lower[last] + 1
+        each_cell_in(lower, begins, n, strips_from, (upper[last] - lower[last], width, Operator(body, args)))
+
+    @ti.func
     def each_strip_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
         """``each_strip`` of the box of integer positions from 1 to below ``end``."""
-        begins = end
-        if ti.static(rows):
-            begins[last] = ti.i32(2)
-        each_cell_in(n * 0 + 1, begins, n, strips_from, (end[last] - 1, width, Operator(body, args)))
+        each_strip_in(n * 0 + 1, end, n, width, body, args)
 
     @ti.func
     def each_strip(n, width: ti.template(), body: ti.template(), args: ti.template()):
@@ -207,4 +212,5 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, component)`` for each number."""
         each_strip(n, width, write_strip, (n, out, width, Operator(value, args)))
 
-    return namespace(strips_from, each_strip, each_strip_to, write_cells, write_strips, width=width, long=long)
+    made = (strips_from, each_strip, each_strip_in, each_strip_to, write_cells, write_strips)
+    return namespace(*made, width=width, long=long)

@@ -6,8 +6,8 @@ the seams, is closed afterwards.
 
 from types import SimpleNamespace
 
-from .._ti import argument, ti
-from .layout import flat, strides_of
+from .._ti import argument, subscript, ti, traced
+from .layout import Array, flat, strides_of
 from .loops import BLOCK, MOST_TASKS, LoopShape, Operator, namespace, part
 from .reduce import Reduction, add
 
@@ -15,9 +15,30 @@ RED, BLACK, EVERY, STRIPS, LONG_STRIPS = range(5)
 """What a pass of ``wavefront`` goes over: the cells of one colour, all, or strips of them, of ``width`` or of ``long``."""
 
 
+LEFT_OUT = -1.0
+"""What marks a row as left out, in the ghost below it."""
+
+
+@ti.func
+def leave_out(marks: Array, first, out):
+    """Let passes leave out the row that begins at ``first``, or not: ``marks`` is an array over the grid."""
+    marks[first - 1] = ti.select(out, ti.f32(LEFT_OUT), ti.f32(0.0))
+
+
+@traced
+def _is_left_out(marks, first):
+    return subscript(marks[0], first - 1) == ti.cast(LEFT_OUT, ti.f32) if marks else False
+
+
+@traced
+def _with_marks(passes):
+    """Passes with a tuple of the marks, which may be empty."""
+    return tuple(each if len(each) == 4 else (*each, ()) for each in passes)
+
+
 @argument
 class Passes:
-    """``((part, body, args), …)``, and the sum after the last one: ``(partials, summand, args)``, or empty."""
+    """``((part, body, args, marks), …)``, and the sum after the last one: ``(partials, summand, args)``, or empty."""
 
     passes: object
     total: object
@@ -39,10 +60,11 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
         On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
         each thread has a share of the planes, so a grid of few planes along its first axis keeps few threads busy.
         A pass may read what another one writes in its own plane and in the two beside it, not further away, and of what
-        it writes itself only the cell that it is at. Where ``total`` is not empty but ``(partials, summand, args)``, after
+        it writes itself only the cell that it is at. A fourth thing of a pass is ``(marks,)``: on a CPU it leaves
+        those rows out of which ``leave_out`` says so there, as they have what it would write. Where ``total`` is not empty but ``(partials, summand, args)``, after
         the last pass ``total_of(n, partials)`` is the sum of ``summand(c, I, s, *args)``, which reads only its cell.
         """
-        work = Passes(passes, total)
+        work = Passes(_with_marks(passes), total)
         if ti.static(rows and serial):
             ti.loop_config(serialize=True)
             for _ in range(1):
@@ -63,7 +85,7 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
                         close_seam(index // ti.static(BLOCK), n, work)
         else:
             for p in ti.static(range(len(passes))):
-                each_part(n, *passes[p])
+                each_part(n, *work.passes[p])
             if ti.static(len(total) > 0):
                 reduce_cells(n, total[0], ti.f32(0.0), add, total[1], total[2])
 
@@ -108,17 +130,21 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
         return rows_here
 
     @ti.func
-    def pass_on_plane(i, n, cells: ti.template(), body: ti.template(), args: ti.template()):
-        operator = Operator(body, args)
+    def pass_on_row(I, n, cells: ti.template(), operator):
+        if ti.static(cells in (STRIPS, LONG_STRIPS)):
+            s = strides_of(n)
+            strips_from(flat(I, s), I, s, n[last], ti.static(long if cells == LONG_STRIPS else width), operator)
+        elif ti.static(cells == EVERY):
+            cells_from(I, n, 1, n[last], operator)
+        else:
+            colour_from(I, n, cells, operator)
+
+    @ti.func
+    def pass_on_plane(i, n, cells: ti.template(), body: ti.template(), args: ti.template(), marks: ti.template()):
         for row in range(rows_of_plane(n)):
             I = row_of_plane(i, row, n)
-            if ti.static(cells in (STRIPS, LONG_STRIPS)):
-                s = strides_of(n)
-                strips_from(flat(I, s), I, s, n[last], ti.static(long if cells == LONG_STRIPS else width), operator)
-            elif ti.static(cells == EVERY):
-                cells_from(I, n, 1, n[last], operator)
-            else:
-                colour_from(I, n, cells, operator)
+            if not _is_left_out(marks, flat(I, strides_of(n))):
+                pass_on_row(I, n, cells, Operator(body, args))
 
     @ti.func
     def sum_of_plane(i, n, partials: ti.template(), summand: ti.template(), args: ti.template()):
@@ -135,7 +161,7 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
             sum_of_plane(i, n, *work.total)
 
     @ti.func
-    def each_part(n, cells: ti.template(), body: ti.template(), args: ti.template()):
+    def each_part(n, cells: ti.template(), body: ti.template(), args: ti.template(), _marks: ti.template()):
         if ti.static(cells in (STRIPS, LONG_STRIPS)):
             each_strip(n, ti.static(long if cells == LONG_STRIPS else width), body, args)
         elif ti.static(cells == EVERY):

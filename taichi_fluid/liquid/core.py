@@ -12,8 +12,23 @@ from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
-from ..kernels import PARTIALS, Array, add, cells_of, copy_values, float_vector, int_vector, kernel_family
-from ..kernels.layout import IntArray
+from ..kernels import (
+    ARRAY_BITS,
+    PARTIALS,
+    Array,
+    IntArray,
+    add,
+    address,
+    along_strip,
+    cell_of_strip,
+    cells_of,
+    copy_values,
+    float_vector,
+    int_vector,
+    kernel_family,
+    position_of,
+    put_line,
+)
 from ..operators.interpolation import inside_box, place_of, sample_cubic, step_to_corner
 from ..operators.shapes import SHAPES
 from .motion import Way
@@ -48,6 +63,15 @@ class Depth:
     def is_deep(self, c):
         """Whether a cell is no part of the surface."""
         return self.phi[c] <= ti.f32(-SKIN) * self.dx
+
+
+@argument
+class _Window:
+    """What is summed over: ``band`` cells to both sides along the axis ``along`` of a grid of ``n``."""
+
+    along: object
+    band: object
+    n: object
 
 
 @ti.func
@@ -119,25 +143,47 @@ def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n,
 
 
 @ti.func
-def _sum_at(c, I, s, source: IntArray, out: IntArray, depth, along, band, n):
+def _add_number(k, c, source: IntArray, sums: ti.template()):
+    sums[ti.i32(0), k] = sums[ti.i32(0), k] + source[cell_of_strip(c, k)]
+
+
+@ti.func
+def _put_if_core(k, c, I, out: IntArray, sums: ti.template(), few, depth, n):
+    J, inside = position_of(I, k), ti.i32(1)
+    for axis in ti.static(range(n.n)):
+        inside = inside & ti.cast((J[axis] >= 1) & (J[axis] <= n[axis]), ti.i32)
+    at = cell_of_strip(c, k)
+    out[at] = inside & ti.cast((sums[ti.i32(0), k] <= few // 2) & depth.is_deep(at), ti.i32)
+
+
+@ti.func
+def _sum_strip(c, I, m, s, source: IntArray, out: IntArray, depth, window, width: ti.template()):
     """The sum over ``band`` cells to both sides along an axis; on the last one whether that is little, in what is deep.
 
     A level surface that comes into what is looked at shows twice as many.
     """
-    total, here, end, stride, inside = ti.i32(0), ti.i32(0), ti.i32(0), s[0] * 0, ti.i32(1)
-    for axis in ti.static(range(s.n)):
-        if axis == along:
-            here, end, stride = I[axis], n[axis] + 1, s[axis]
-        if I[axis] < 1 or I[axis] > n[axis]:
-            inside = 0
-    for k in range(here - band, here + band + 1):
-        total += source[c + (ti.min(ti.max(k, 0), end) - here) * stride]
-    if along == ti.static(s.n - 1):
-        few = ti.i32(1)
-        for _ in ti.static(range(s.n - 1)):
+    last = ti.static(s.n - 1)
+    sums, along, band, n = ti.Matrix.zero(ti.i32, 1, width), window.along, window.band, window.n
+    if along == last:
+        here, end, total, few = I[last], n[last] + 1, ti.i32(0), ti.i32(1)
+        for k in range(here - band, here + band + 1):
+            total += source[c + (ti.min(ti.max(k, 0), end) - here)]
+        for k in range(m):
+            sums[ti.i32(0), k] = total
+            entering, leaving = ti.min(here + k + band + 1, end), ti.max(here + k - band, 0)
+            total += source[c + (entering - here)] - source[c + (leaving - here)]
+        for _ in ti.static(range(last)):
             few *= 2 * band + 1
-        total = inside * ti.cast(total <= few // 2 and depth.is_deep(c), ti.i32)
-    out[c] = total
+        along_strip(m, width, _put_if_core, (c, I, out, sums, few, depth, n))
+    else:
+        here, end, stride = I[0], n[0] + 1, s[0]
+        for axis in ti.static(range(1, last)):
+            if axis == along:
+                here, end, stride = I[axis], n[axis] + 1, s[axis]
+        for k in range(here - band, here + band + 1):
+            there = c + (ti.min(ti.max(k, 0), end) - here) * stride
+            along_strip(m, width, _add_number, (address(there, ARRAY_BITS), source, sums))
+        along_strip(m, width, put_line, (out, c, sums, 0))
 
 
 @ti.func
@@ -166,7 +212,7 @@ def _counted_at(c, I, s, found: IntArray, cloud):
 
 @kernel_family
 def core_kernels(loops, given):
-    Index = loops.IntVector
+    Index, width = loops.IntVector, loops.width
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
@@ -198,7 +244,8 @@ def core_kernels(loops, given):
 
     @ti.kernel
     def sum_up(source: IntArray, out: IntArray, phi: Array, along: ti.i32, band: ti.i32, n: Index, dx: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _sum_at, (source, out, Depth(phi, dx), along, band, n))
+        window = _Window(along, band, n)
+        loops.each_strip_in(n * 0, n + 2, n, width, _sum_strip, (source, out, Depth(phi, dx), window, width))
 
     @ti.kernel
     def drop(

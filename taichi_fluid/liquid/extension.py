@@ -3,18 +3,31 @@
 from .._ti import ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, kernel_family
+from ..kernels import (
+    Array,
+    Operator,
+    along_strip,
+    cell_of_strip,
+    cells_of,
+    components,
+    fast_max,
+    fast_min,
+    kernel_family,
+    lane,
+    position_of,
+    write_strip,
+)
 from ..operators.interpolation import step_to_corner
-from ..pressure.system import part_to_surface
 
 
 @ti.func
-def _is_on_grid(I, n, axis):
+def _is_on_grid(I, n, axis: ti.template()):
     """Whether a face lies in the box or on a side of it."""
     inside = ti.i32(1)
     for k in ti.static(range(I.n)):
-        if I[k] < 1 or (I[k] > n[k] and k != axis):
-            inside = 0
+        inside = inside & ti.cast(I[k] >= 1, ti.i32)
+        if ti.static(k != axis):
+            inside = inside & ti.cast(I[k] <= n[k], ti.i32)
     return inside
 
 
@@ -27,14 +40,17 @@ def _mark_weighed_at(c, I, s, known: Array, n):
 
 
 @ti.func
-def _mark_wet_at(c, I, s, known: Array, phi: Array, open: Array, n):
+def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
+    """Of the faces of a cell: 1 beside liquid, -1 where particles in the air are, and -2 where they are within solids."""
+    marks = ti.Vector([ti.f32(0.0)] * s.n)
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        wet = part_to_surface(phi[c], phi[c - s[axis]]) > 0 and open[face] > 0 and _is_on_grid(I, n, axis) == 1
+        wet = ti.cast((fast_min(phi[c], phi[c - s[axis]]) < 0) & (open[face] > 0), ti.i32)
         # What particles in the air say of themselves stays as it is, but right beside the liquid; what they say within a solid
         # wherever that can be continued, as in a corner: there nothing holds it, and it would grow.
         own = ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0)) * ti.cast(known[face] == 1, ti.f32)
-        known[face] = ti.select(wet, ti.f32(1.0), own)
+        marks[axis] = ti.select(wet & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
+    return marks
 
 
 @ti.func
@@ -51,7 +67,7 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
     """A face that is not known takes the mean of those beside it that have been before this layer."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        open_to = known[face] == 0 or known[face] == -2 or (known[face] < 0 and layer == 1)
+        open_to = known[face] <= 0 and (known[face] != -1 or layer == 1)
         if open_to and _is_on_grid(I, n, axis) == 1:
             # Most have nothing beside them: one question settles that.
             nearest = ti.f32(0.0)
@@ -69,6 +85,40 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
                 if count > 0:
                     u[face] = total / count
                     known[face] = layer + ti.f32(1.0)
+
+
+@ti.func
+def _is_unknown(k, face, known: Array, kept, found: ti.template()):
+    here = known[cell_of_strip(face, k)]
+    found |= ti.cast((here <= 0) & (here != kept), ti.i32)
+
+
+@ti.func
+def _has_known_beside(k, face, s, known: Array, kept, found: ti.template()):
+    here, nearest = known[cell_of_strip(face, k)], ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        at = lane(face, k)
+        nearest = fast_max(fast_max(nearest, known[at - s[axis]]), known[at + s[axis]])
+    found |= ti.cast((here <= 0) & (here != kept) & (nearest > 0), ti.i32)
+
+
+@ti.func
+def _extend_strip(c, I, m, s, u: Array, known: Array, n, layer, width: ti.template()):
+    """``_extend_at`` for a strip, if any face of it may have something beside it: of most strips none has."""
+    # Those that stay as they are, but right beside the liquid, are marked by -1.
+    found, kept = ti.i32(0), ti.select(layer == 1, ti.f32(1.0), ti.f32(-1.0))
+    for axis in ti.static(range(s.n)):
+        face, on_grid, unknown = c + axis * cells_of(s, n), ti.i32(1), ti.i32(0)
+        for k in ti.static(range(s.n - 1)):
+            if ti.static(k != axis):
+                on_grid = on_grid & ti.cast(I[k] <= n[k], ti.i32)
+        if on_grid == 1:
+            along_strip(m, width, _is_unknown, (face, known, kept, unknown))
+            if unknown == 1:
+                along_strip(m, width, _has_known_beside, (face, s, known, kept, found))
+    if found == 1:
+        for k in range(m):
+            _extend_at(cell_of_strip(c, k), position_of(I, k), s, u, known, n, layer)
 
 
 @ti.func
@@ -111,7 +161,7 @@ def _clear_unknown_at(c, I, s, u: Array, known: Array, n):
 
 @kernel_family
 def extension_kernels(loops):
-    Index, Point = loops.IntVector, loops.FloatVector
+    Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
 
     @ti.kernel
     def mark_weighed(known: Array, n: Index):
@@ -119,11 +169,15 @@ def extension_kernels(loops):
 
     @ti.kernel
     def mark_wet(known: Array, phi: Array, open: Array, n: Index):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _mark_wet_at, (known, phi, open, n))
+        wet = Operator(_marks_of_wet, (known, phi, open, n))
+        loops.each_strip_to(n + 2, n, width, write_strip, (n, components((known, loops.dim)), width, wet))
 
     @ti.kernel
     def extend(velocity: Array, known: Array, n: Index, layer: ti.f32):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
+        if ti.static(width > 1):
+            loops.each_strip_to(n + 2, n, width, _extend_strip, (velocity, known, n, layer, width))
+        else:
+            loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
 
     @ti.kernel
     def clear_unknown(velocity: Array, known: Array, n: Index):

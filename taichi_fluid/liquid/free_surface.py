@@ -81,7 +81,7 @@ class FreeSurface(Projection):
         """
         sides = self.walls.pressure_sides()
         if phi is not None:
-            self.solver.setup_surface(self.open, phi, sides, self._parted)
+            self.solver.setup_surface(self.open, phi, sides, self._parted, walled=self.solids is not None)
         elif self.solids is not None:
             self.solver.setup_open(self.open, sides)
             self._parted = self.solids.moves or self.solver.regions > 1

@@ -82,6 +82,8 @@ class Liquid:
         self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
+        # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
+        self._known = False
         self._crossed = 1.0
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
@@ -109,6 +111,7 @@ class Liquid:
         self.particles.clear()
         self.core.clear()
         self._clear_foam()
+        self._known = False
         self.target = self._steps = 0
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
@@ -139,7 +142,7 @@ class Liquid:
         The lattice of the particles has gone along with that velocity for ``time`` seconds. ``find_surface`` is to be called
         when all is added.
         """
-        before = self.particles.count
+        before, self._known = self.particles.count, False
         self.particles.place()
         self._seeding.fill(self.particles, shape, a, b, radius, velocity, time)
         self.target += self.particles.count - before
@@ -159,6 +162,7 @@ class Liquid:
         self, faces, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
     ) -> None:
         """Let a velocity on the faces be that of what is poured in a shape, before ``carry``."""
+        self._known = False
         self._seeding.drive_faces(faces, shape, a, b, radius, velocity)
 
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
@@ -179,6 +183,7 @@ class Liquid:
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface; the core has the velocity that is there."""
         self.expansion.fill(0.0)
+        self._known = False
         self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self.core.take_over(velocity, self._weight)
@@ -188,6 +193,7 @@ class Liquid:
     def take_over(self, velocity) -> None:
         """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
         self.particles.clear()
+        self._known = False
         self.core.clear()
         self._clear_foam()
         self._seeding.fill_below(self.particles, self.phi, velocity)
@@ -212,9 +218,11 @@ class Liquid:
     def carry(self, velocity, dt: float) -> None:
         """Move the particles along a velocity that ``scatter`` has continued beyond the surface.
 
+        Each sets out with its own velocity, which by APIC is the one that is where it is, and goes on with that halfway.
         ``find_surface`` is to be called when what is poured then is there too.
         """
-        self.motion.move(self.particles, velocity, dt)
+        self.motion.move(self.particles, velocity, dt, known=self._known)
+        self._known = False
         self.particles.scattered()
         self.core.advance(velocity, self.phi, dt, self._weight)
 
@@ -280,6 +288,7 @@ class Liquid:
         self._smooth.fill_velocity(velocity, keep=True)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1
+        self._known = flip is None
         lacking = self.lacking
         if self.core.active:
             # What leaves through an open side has to have particles then.
@@ -297,6 +306,7 @@ class Liquid:
 
     def follow(self, velocity) -> None:
         """Let the particles be as much faster as the faces around them have become since ``remember``."""
+        self._known = False
         self._transfer.from_faces(self.particles, velocity, self._before, 1.0)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -304,6 +314,7 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
         numbers = {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+        numbers |= {"known": self._known}
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped}
         if self._foam is not None:
             foam, numbers["foam"] = self._foam.state()
@@ -327,7 +338,7 @@ class Liquid:
             array.from_numpy(np.ascontiguousarray(arrays[name]))
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
-        self._seeding.share = float(numbers["share"])
+        self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         self._clear_foam()
         if "foam" in numbers:

@@ -32,7 +32,11 @@ class Way:
     @ti.func
     def shift_of(self, x, third: ti.template()):
         """How far a particle goes in the step: of second order, or ``third``."""
-        first = self.shift_at(x)
+        return self.shift_from(x, self.shift_at(x), third)
+
+    @ti.func
+    def shift_from(self, x, first, third: ti.template()):
+        """The same where it is known how far the velocity at ``x`` takes it."""
         shift = self.shift_at(x + ti.f32(0.5) * first)
         if ti.static(third):
             last = self.shift_at(x + ti.f32(0.75) * shift)
@@ -126,10 +130,23 @@ def motion_kernels(loops, third, beside):
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
-    def move(position: Array, velocity: Array, n: Index, leave: Flags, step: ti.f32, room: ti.i32, number: ti.i32):
+    def move(
+        position: Array,
+        own: Array,
+        known: ti.i32,
+        velocity: Array,
+        n: Index,
+        leave: Flags,
+        step: ti.f32,
+        room: ti.i32,
+        number: ti.i32,
+    ):
         for p in range(number):
             way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
-            set_vector(position, p, room, way.kept(x + way.shift_of(x, third)))
+            first = step * vector_at(own, p, room, x)
+            if known == 0:
+                first = way.shift_at(x)
+            set_vector(position, p, room, way.kept(x + way.shift_from(x, first, third)))
 
     @ti.kernel
     def move_beside(
@@ -176,8 +193,10 @@ class Motion:
         open_sides = [int(side.is_open) for pair in walls.sides for side in pair]
         self._leave = int_vector(2 * grid.dim)(*open_sides)
 
-    def move(self, particles: Particles, velocity, dt: float) -> None:
+    def move(self, particles: Particles, velocity, dt: float, *, known: bool = False) -> None:
         """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
+
+        Where it is ``known`` that their own velocities are those of the faces where they are, these are not asked for again.
 
         Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows.
         """
@@ -186,6 +205,7 @@ class Motion:
         kernels = motion_kernels(grid.loops, self.third, self.solids is not None)
         step, room, number = dt / grid.dx, particles.room, particles.count
         if self.solids is None:
-            kernels.move(particles.position, velocity, grid.n, self._leave, step, room, number)
+            own = particles.velocity, int(known)
+            kernels.move(particles.position, *own, velocity, grid.n, self._leave, step, room, number)
         else:
             kernels.move_beside(particles.position, velocity, self._leave, step, room, number, *self.solids.arguments())

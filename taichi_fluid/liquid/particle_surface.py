@@ -10,8 +10,21 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, add, copy_values, flat, float_vector, int_vector, kernel_family, neighbour
-from ..kernels.layout import IntArray
+from ..kernels import (
+    PARTIALS,
+    Array,
+    IntArray,
+    add,
+    along_strip,
+    copy_values,
+    flat,
+    float_vector,
+    int_vector,
+    kernel_family,
+    lane,
+    neighbour,
+    put_line,
+)
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
 from .motion import away_from, distance_at
@@ -120,6 +133,12 @@ def _summed_around(cloud, I, x, s, mirrors, beside):
 
 
 @ti.func
+def _mark_of(count, n: ti.template()):
+    """What so many particles say of a cell."""
+    return ti.select(count > 0, SOME, 0) | ti.select(count < ti.static(DEEP[n]), FEW, 0)
+
+
+@ti.func
 def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti.template()):
     """Say of three cells in a row whether any has particles (``SOME``), or few (``FEW``), or is in the core (``SURE``)."""
     mark, last = ti.i32(0), ti.static(s.n - 1)
@@ -128,11 +147,40 @@ def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti
         J[last] += step
         image, there = mirrors.cell(J, mirrors.solids.n)
         cell = ti.cast(flat(image, s), ti.i32)
-        count = there * (cloud.starts[cell + 1] - cloud.starts[cell])
-        mark |= ti.select(count > 0, SOME, 0) | ti.select(count < ti.static(DEEP[s.n]), FEW, 0)
+        mark |= _mark_of(there * (cloud.starts[cell + 1] - cloud.starts[cell]), s.n)
         if ti.static(cored):
             mark |= ti.select(core[cell] == 1, SURE, 0)
     marks[c] = mark
+
+
+@ti.func
+def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.template(), cored: ti.template()):
+    """The same of a cell of a strip beyond whose ends, and around which, no side is."""
+    mark, at = ti.i32(0), lane(c, k)
+    for step in ti.static(range(-1, 2)):
+        mark |= _mark_of(cloud.starts[at + (step + 1)] - cloud.starts[at + step], dim)
+        if ti.static(cored):
+            mark |= ti.select(core[at + step] == 1, SURE, 0)
+    marked[ti.i32(0), k] = mark
+
+
+@ti.func
+def _mark_strip(c, I, m, s, cloud, marks: IntArray, core: IntArray, mirrors, shape: ti.template()):
+    cored, width = ti.static(shape)
+    last, within = ti.static(s.n - 1), ti.i32(1)
+    for axis in ti.static(range(s.n)):
+        beyond = ti.static(1 if axis == s.n - 1 else 0)
+        end = I[axis] + ti.static(beyond) * m
+        within = within & ti.cast((I[axis] - beyond >= 1) & (end <= mirrors.solids.n[axis]), ti.i32)
+    if within == 1:
+        marked = ti.Matrix.zero(ti.i32, 1, width)
+        along_strip(m, width, _mark_within, (c, s.n, cloud, core, marked, cored))
+        along_strip(m, width, put_line, (marks, c, marked, 0))
+    else:
+        for k in range(m):
+            J = I
+            J[last] += k
+            _mark_at(c + k, J, s, cloud, marks, core, mirrors, cored)
 
 
 @ti.func
@@ -221,22 +269,22 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
 
 
 @ti.func
-def _copy_nearest(c, I, s, phi: Array, n):
-    inner = ti.min(ti.max(I, 1), n)
-    if (inner != I).any():
-        phi[c] = phi[flat(inner, s)]
+def _copy_nearest(c, I, s, phi: Array, n, axis: ti.template()):
+    upper = c + (n[axis] + 1) * s[axis]
+    phi[c] = phi[c + s[axis]]
+    phi[upper] = phi[upper - s[axis]]
 
 
 @kernel_family
 def surface_kernels(loops, given, cored):
-    Index, Point = loops.IntVector, loops.FloatVector
+    Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def mark_rows(starts: IntArray, marks: IntArray, core: IntArray, closed: Flags, n: Index):
         cloud = Cloud(None, None, None, None, starts, None)
         mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None), given)
-        loops.each_cell_in(n * 0, n + 2, n, _mark_at, (cloud, marks, core, mirrors, cored))
+        loops.each_strip_in(n * 0, n + 2, n, width, _mark_strip, (cloud, marks, core, mirrors, (cored, width)))
 
     @ti.kernel
     def find_distance(
@@ -298,7 +346,7 @@ def surface_kernels(loops, given, cored):
 
     @ti.kernel
     def fill_ghosts(phi: Array, n: Index):
-        loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
+        loops.each_side(n, _copy_nearest, (phi, n))
 
     return mark_rows, find_distance, balance, wet_corners, fill_ghosts
 

@@ -143,8 +143,9 @@ def sorting_kernels(loops):
     @ti.kernel
     def move(source: Array, target: Array, order: IntArray, room: ti.i32, components: ti.i32, number: ti.i32):
         for p in range(number):
+            here = order[p]
             for k in range(components):
-                target[p + k * room] = source[order[p] + k * room]
+                target[p + k * room] = source[here + k * room]
 
     @ti.kernel
     def put_in_line(order: IntArray, number: ti.i32):

@@ -30,17 +30,21 @@ class _Coarse:
 @ti.func
 def _coarsen_at(c, I, s, fine, coarse: Array, n):
     """Whether any child is solved for; where an odd axis was rounded down, the last cell has three along it."""
-    any_child = ti.f32(0.0)
-    for child in range(3**s.n):
+    any_child, third = ti.f32(0.0), ti.i32(0)
+    for child in ti.static(range(2**s.n)):
         J = I * 2 - 1
-        rest, inside = child, 1
         for a in ti.static(range(s.n)):
-            along = rest % ti.i32(3)
-            rest = rest // ti.i32(3)
-            J[a] += along
-            if J[a] > fine.n[a] or (along == 2 and I[a] < n[a]):
-                inside = 0
-        if inside == 1:
+            J[a] = ti.min(J[a] + ti.static((child >> a) & 1), fine.n[a])
+        any_child = ti.max(any_child, fine.unknown[flat(J, fine.s)])
+    for a in ti.static(range(s.n)):
+        third |= ti.cast((I[a] == n[a]) & (fine.n[a] > 2 * n[a]), ti.i32)
+    if third == 1:
+        for child in range(3**s.n):
+            J, rest = I * 2 - 1, child
+            for a in ti.static(range(s.n)):
+                along = rest % ti.i32(3)
+                rest = rest // ti.i32(3)
+                J[a] = ti.min(J[a] + ti.select(I[a] < n[a], ti.min(along, 1), along), fine.n[a])
             any_child = ti.max(any_child, fine.unknown[flat(J, fine.s)])
     coarse[c] = any_child
 
@@ -188,12 +192,14 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
 
     ``factors`` multiply what is open of the faces on each side of the box, flat as in ``BoundaryCoefficients.box``.
     """
+    coarse.walled = fine.walled
     if fine.surface:
         coarse.end_at_surface()
     kernels = coarsening_kernels(coarse.grid.loops, fine.surface)
     kernels.coarsen_unknowns(fine.unknown, coarse.unknown, coarse.n, fine.n)
     if coarse.coupling.cut:
-        kernels.drop_split(fine.unknown, fine.open, coarse.unknown, coarse.n, fine.n)
+        if fine.walled:
+            kernels.drop_split(fine.unknown, fine.open, coarse.unknown, coarse.n, fine.n)
         coarse.set_ghosts(coarse.unknown, coarse.wrap)
         kernels.coarsen_open(fine.open, coarse.open, coarse.unknown, coarse.n, fine.n, coarse.wrap)
         coarse.close_sides()

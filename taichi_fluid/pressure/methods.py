@@ -17,7 +17,7 @@ from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, call
 from .preconditioners import Preconditioner
 from .residual import ALPHA, BETA, ITERATIONS, LIMIT, RR, RZ, Residual, Seen, SolveResult, Status
-from .system import System, neighbour_sum, product_at, where_solved, write_strip_of_system
+from .system import System, neighbour_sum, product_at, rows_of, where_solved, write_strip_of_system
 
 _BALANCE_EVERY = 4
 """Iterations after which the mean, which rounding feeds, is taken out of the residual again."""
@@ -95,14 +95,14 @@ def search_kernels(loops, coupling):
             scalars[BETA] = beta
             scalars[RZ] = rz
         written = ti.static((system, search.a_d, width, _product_with_operator_at, ()))
-        operate = ti.static((LONG_STRIPS, write_strip_of_system, written))
+        operate = ti.static((LONG_STRIPS, write_strip_of_system, written, rows_of(system)))
         curving = ti.static((partials, product_at, (search.d, search.a_d)))
         if ti.static(wraps):
             each_cell(system.n, _direction_at, (search,))
             each_side(system.n, wrap_if_periodic, (search.d, 0, system.n, wrap))
             wavefront(system.n, (operate,), curving)
         else:
-            wavefront(system.n, ((EVERY, _direction_at, (search,)), operate), curving)
+            wavefront(system.n, ((EVERY, _direction_at, (search,), rows_of(system)), operate), curving)
         ti.loop_config(serialize=True)
         for _ in range(1):
             curvature = total_of(system.n, partials)
@@ -111,7 +111,8 @@ def search_kernels(loops, coupling):
                 alpha = scalars[RZ] / curvature
                 scalars[ITERATIONS] = scalars[ITERATIONS] + ti.f32(1.0)
             scalars[ALPHA] = alpha
-        wavefront(system.n, ((EVERY, _advance_at, (search,)),), (partials, product_at, (search.r, search.r)))
+        advance = ti.static((EVERY, _advance_at, (search,), rows_of(system)))
+        wavefront(system.n, (advance,), (partials, product_at, (search.r, search.r)))
         ti.loop_config(serialize=True)
         for _ in range(1):
             scalars[RR] = total_of(system.n, partials)

@@ -70,6 +70,12 @@ class Level(LinearSystem):
         reach = (self._weight, coarse.visible, self.n, coarse.n, self.across)
         self.kernels(transfer_kernels).compute_weight(self.unknown, self.open, coarse.unknown, *reach)
 
+    def clear(self) -> None:
+        """Let what it works in be 0: passes leave out rows in which nothing is solved for."""
+        for array in (self.solution, self._residual):
+            if array is not None:
+                array.fill(0.0)
+
     def balance(self, launch, x) -> None:
         """Take the null space out of ``x`` where this level ``balances``."""
         if self.balances:
@@ -152,6 +158,8 @@ class Multigrid(Preconditioner):
             box = [value * factor for value, factor in zip(box, factors, strict=True)]
             coarse.set_sides(sides, cut)
             coarsen(fine, coarse, tuple(factors))
+            if coarse.leaves_out:
+                coarse.clear()
             coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
             fine.set_transfer(coarse)
 

@@ -8,7 +8,7 @@ from .._ti import loaded, ti, traced
 from ..kernels import BLACK, RED, Array, kernel_family
 from ..operators.ghosts import wrap_if_periodic, wrap_or_clear
 from .null_space import subtract_at
-from .system import System, neighbour_sum
+from .system import System, neighbour_sum, rows_of
 
 COARSEST_SWEEPS = 8
 """Sweeps on the coarsest level, which is at most two cells wide along every axis, after black alone."""
@@ -40,8 +40,8 @@ BACK = ((BLACK, relax_at), (RED, relax_at), (BLACK, relax_at))
 
 @traced
 def passes_of(system, halves):
-    """Half sweeps as ``wavefront`` takes them."""
-    return tuple((colour, body, (system,)) for colour, body in halves)
+    """Half sweeps as ``wavefront`` takes them; where nothing of a row is solved for ``x`` is 0, and stays so."""
+    return tuple((colour, body, (system,), rows_of(system)) for colour, body in halves)
 
 
 @ti.func

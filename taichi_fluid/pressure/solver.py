@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid, Scratch, given
-from ..kernels import GraphRecorder
+from ..kernels import GraphRecorder, clear_values
 from ..limits import is_number, whole
 from .methods import ConjugateGradients, Iteration, Work
 from .multigrid import Multigrid
@@ -90,7 +90,7 @@ class EllipticSolver:
         if not recipe.searches:
             factor = 2 * grid.dim / (2 * grid.dim + 1) if method == "jacobi" else 1.0
         self._method = recipe.method(self._preconditioner, self._residual, work, factor)
-        self._shared = None if scratch is None else work.z
+        self._work, self._shared = work, None if scratch is None else work.z
         self._look_every = recipe.look_every or (1 if grid.loops.rows else 2)
         self._no_null_space, self._regions = NoNullSpace(), ConnectedRegions(self.system)
         self._constant = Constant(self.system, self._residual.partials)
@@ -162,7 +162,7 @@ class EllipticSolver:
         self._finish_setup(sides, definite=True, look=True)
         self._problem = None
 
-    def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False) -> None:
+    def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False, walled: bool = True) -> None:
         """Solve for a liquid below a surface at which the pressure is 0, as near as that is; see ``System.set_surface``.
 
         Args:
@@ -170,6 +170,7 @@ class EllipticSolver:
             phi: Signed distance to the surface at centres, negative in the liquid, ghosts filled.
             sides: As of ``setup_open``; no axis is periodic.
             parted: Whether solids may close in a part of the liquid that touches no air while others do.
+            walled: Whether any face is closed but for those on sides.
 
         Raises:
             ValueError: for sides of another number of axes, and arrays that are not of the grid.
@@ -179,7 +180,7 @@ class EllipticSolver:
         first = (1,) * self.grid.dim
         sides.require(first, self.grid.dim)
         self.system.set_sides(sides, cut=True)
-        self.system.set_surface(open, phi)
+        self.system.set_surface(open, phi, walled)
         self.system.set_diagonal(sides, first, 0.0)
         # What touches air is held. Without solids between them either all of it is or nothing.
         held = parted or any(sides.box) or self._regions.any_held(self._residual.r)
@@ -211,8 +212,16 @@ class EllipticSolver:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
         self.grid.require(r=r, out=out)
         recorder = GraphRecorder()
+        if self.system.leaves_out:
+            self._clear(out)
         self._preconditioner.record(recorder.launch, r, out)
         recorder.finish()()
+
+    def _clear(self, correction) -> None:
+        """Let a correction, and what it is made of, be 0: passes leave out rows in which nothing is solved for."""
+        for array in (correction, *self._work[1:]):
+            if array is not None:
+                clear_values(array, self.grid.cells)
 
     def solve(
         self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int | None = None
@@ -236,7 +245,9 @@ class EllipticSolver:
         require_pair(self.grid, self._ready, rhs, out)
         max_iterations = require_limits(tolerance, max_iterations)
         every = self._look_every if look_every is None else whole("look_every", look_every, 1)
-        if self._shared is not None:
+        if self.system.leaves_out:
+            self._clear(self._work.z)
+        elif self._shared is not None:
             # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
             self.system.set_ghosts(self._shared, self.system.wrap)
 

@@ -26,6 +26,7 @@ from ..kernels import (
     float_vector,
     int_vector,
     kernel_family,
+    leave_out,
     write_plain_strip,
 )
 from ..operators.differences import difference_sum, open_difference_sum
@@ -58,6 +59,12 @@ class System:
 def _uncut(system):
     """The same where no cell needs its faces."""
     return System(system.inv_diag, system.n, x=system.x, rhs=system.rhs)
+
+
+@traced
+def rows_of(system):
+    """The marks of rows in which nothing is solved for, as ``wavefront`` takes them: only a surface leaves many."""
+    return (system.inv_diag,) if system.cut else ()
 
 
 @ti.func
@@ -224,6 +231,15 @@ def _mark_faces_at(c, I, s, open: Array, inv_diag: Array, n):
 
 
 @ti.func
+def _mark_row_at(c, I, s, inv_diag: Array, n):
+    """Leave out a row in which nothing is solved for."""
+    k, length = ti.i32(0), n[n.n - 1]
+    while k < length and inv_diag[c + k] == 0:
+        k += 1
+    leave_out(inv_diag, c, k == length)
+
+
+@ti.func
 def _is_inside(c, I, s, unknown: Array, first):
     inside = ti.f32(1.0)
     for a in ti.static(range(s.n)):
@@ -288,9 +304,9 @@ def _is_wet_at(c, I, s, phi: Array, open: Array, unknown: Array, n):
 def _divide_by_part_at(c, I, s, phi: Array, open: Array, n):
     """Between liquid and air the pressure is held where the surface is, so near as that is; see ``part_to_surface``."""
     for a in ti.static(range(s.n)):
-        part = part_to_surface(phi[c], phi[c - s[a]])
-        if part > 0:
-            open[c + a * cells_of(s, n)] = open[c + a * cells_of(s, n)] / part
+        if (phi[c] < 0) != (phi[c - s[a]] < 0):
+            face = c + a * cells_of(s, n)
+            open[face] = open[face] / part_to_surface(phi[c], phi[c - s[a]])
 
 
 @kernel_family
@@ -342,12 +358,18 @@ def setup_kernels(loops, held_by_cell):
         each_cell(n, _mark_faces_at, (open, inv_diag, n))
 
     @ti.kernel
+    def mark_rows(inv_diag: Array, n: Index):
+        end = n + 1
+        end[loops.dim - 1] = 2
+        loops.each_cell_in(n * 0 + 1, end, n, _mark_row_at, (inv_diag, n))
+
+    @ti.kernel
     def set_ghosts(a: Array, n: Index, wrap: Index):
         """Ghosts as a periodic axis has them; 0 where the axis is not periodic."""
         loops.each_side(n, wrap_or_clear, (a, n, wrap))
 
     made = (mark_box, mark_positive, close_sides, compute_inv_diag, compute_cut_inv_diag, mark_faces, set_ghosts)
-    return *made, keep_marked, add_held, mark_wet, divide_by_part
+    return *made, keep_marked, add_held, mark_wet, divide_by_part, mark_rows
 
 
 def renewed(vector, values: list[int]):
@@ -364,6 +386,7 @@ class LinearSystem:
         coupling: Which kernels serve this operator.
         surface: Whether the unknowns end at a surface at which the value is 0, nearer than the next centre.
         held: What such a surface adds to the diagonal of each cell of a coarse grid, where it runs within cells.
+        walled: Whether faces between two cells that are solved for may be closed.
         wrap: Per axis, 1 if it is periodic here. An axis of one cell is its own neighbour, which is no coupling at all.
     """
 
@@ -374,6 +397,7 @@ class LinearSystem:
         self.unknown = grid.array()
         self.open = self._nothing = ti.ndarray(ti.f32, 1)
         self.coupling, self.surface, self.held = Coupling(), False, None
+        self.walled = True
         self.wrap = int_vector(grid.dim)(*(0,) * grid.dim)
         self._kernels = setup_kernels(grid.loops, False)
 
@@ -386,9 +410,14 @@ class LinearSystem:
         wraps = [int(p and n > 1) for p, n in zip(sides.periodic, self.grid.shape, strict=True)]
         self.wrap = renewed(self.wrap, wraps)
         self._kept = int_vector(2 * self.grid.dim)(*(int(box > 0) or wraps[i // 2] for i, box in enumerate(sides.box)))
-        self.coupling, self.surface = Coupling(cut, any(wraps)), False
+        self.coupling, self.surface, self.walled = Coupling(cut, any(wraps)), False, True
         if cut and self.open is self._nothing:
             self.open = self.grid.array(self.grid.dim)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether passes leave out rows in which nothing is solved for, where all that they write has to be 0 before."""
+        return self.surface and self.grid.loops.rows
 
     def set_ghosts(self, array, wrap) -> None:
         """Ghosts of an array that is 0 outside the box but for its periodic axes."""
@@ -407,14 +436,15 @@ class LinearSystem:
         copy_values(open, self.open)
         self.close_sides()
 
-    def set_surface(self, open, phi) -> None:
+    def set_surface(self, open, phi, walled: bool = True) -> None:
         """Solve where ``phi`` is negative and a face open, with 0 held where it is 0: a liquid below its surface.
 
         Args:
             open: As ``set_open`` has it.
             phi: Signed distance to the surface at centres, ghosts filled.
+            walled: Whether any face is closed but for those on sides.
         """
-        self.surface = True
+        self.surface, self.walled = True, walled
         self.set_open(open)
         self._kernels.mark_wet(phi, self.open, self.unknown, self.n)
         self.set_ghosts(self.unknown, self.wrap)
@@ -453,3 +483,5 @@ class LinearSystem:
             box, inside = float_vector(2 * dim)(*sides.box), float_vector(dim)(*sides.inside)
             kernels.compute_inv_diag(self.unknown, held, self.inv_diag, self.n, lowest, box, inside, shift)
         self.set_ghosts(self.inv_diag, self.wrap)
+        if self.leaves_out:
+            self._kernels.mark_rows(self.inv_diag, self.n)

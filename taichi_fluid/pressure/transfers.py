@@ -19,7 +19,7 @@ from ..kernels import (
 )
 from ..operators.ghosts import wrap_or_clear
 from .relaxation import BACK, DOWN, passes_of, relaxed_at
-from .system import System, product_at, where_solved, write_strip_of_system
+from .system import System, product_at, rows_of, where_solved, write_strip_of_system
 
 
 @argument
@@ -61,25 +61,42 @@ def _parent_at(I, corner: ti.template()):
 
 
 @ti.func
+def _runtime_parent_at(I, corner):
+    """The same for a corner that only the running kernel knows: where it is rare, a loop compiles once."""
+    P = (I + 1) // 2
+    for a in ti.static(range(I.n)):
+        P[a] += ((corner >> a) & 1) * (1 - 2 * (I[a] & 1))
+    return P
+
+
+@ti.func
 def _normalise_at(c, I, s, transfer, weight: Array):
     """1 / (sum of the linear weights of the coarse cells that are solved for and seen); 0 where nothing is.
 
     Coarse cells of which any is hidden from this one by a face are not ``visible``: there faces have to be read.
     """
-    coarse_s = strides_of(transfer.coarse_n)
-    total, seen = ti.f32(0.0), ti.f32(0.0)
-    for corner in ti.static(range(2**s.n)):
-        P = _parent_at(I, corner)
-        if transfer.coarse[flat(P, coarse_s)] > 0:
-            total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
-            if ti.static(transfer.cut):
-                seen += _visibility_at(P, I, transfer, s)
-    weight[c] = ti.f32(0.0)
+    coarse_s, hidden, total = strides_of(transfer.coarse_n), ti.i32(0), ti.f32(0.0)
     if ti.static(transfer.cut):
-        if seen < total:
-            total = seen
-            for corner in ti.static(range(2**s.n)):
-                transfer.visible[flat(_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+        # All that a cell is weighed with lies behind the same face of it along each axis.
+        for a in ti.static(range(s.n)):
+            if transfer.open[c + a * cells_of(s, transfer.n) + (1 - (I[a] & 1)) * s[a]] < 1:
+                hidden = 1
+    if transfer.fine[c] > 0 or hidden == 1:
+        for corner in ti.static(range(2**s.n)):
+            if transfer.coarse[flat(_parent_at(I, corner), coarse_s)] > 0:
+                total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
+    if ti.static(transfer.cut):
+        if hidden == 1 and total > 0:
+            seen = ti.f32(0.0)
+            for corner in range(2**s.n):
+                P = _runtime_parent_at(I, corner)
+                if transfer.coarse[flat(P, coarse_s)] > 0:
+                    seen += _visibility_at(P, I, transfer, s)
+            if seen < total:
+                total = seen
+                for corner in range(2**s.n):
+                    transfer.visible[flat(_runtime_parent_at(I, corner), coarse_s)] = ti.f32(0.0)
+    weight[c] = ti.f32(0.0)
     if transfer.fine[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
 
@@ -345,14 +362,14 @@ def cycle_kernels(loops, coupling):
         """Black, red, black from x = 0, and restriction of the residual that they leave."""
         system = System(inv_diag, n, open, cut, x, rhs)
         measured = ti.static((system, residual, width, _weighted_residual_at, (weight,)))
-        wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured),), ())
+        wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured, rows_of(system)),), ())
         transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
         each_strip(coarse_n, width, _restrict_strip, (transfer, scale, width))
 
     @ti.func
     def prolong_then_smooth(given, between, weight: Array, total: ti.template()):
         system, transfer = loaded(given), loaded(between)
-        prolongation = ti.static((LONG_STRIPS, _prolong_strip, (transfer, weight, width)))
+        prolongation = ti.static((LONG_STRIPS, _prolong_strip, (transfer, weight, width), rows_of(system)))
         wavefront(system.n, (prolongation,) + passes_of(system, BACK), total)
 
     @ti.kernel
