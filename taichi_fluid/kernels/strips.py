@@ -186,7 +186,7 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         """``each_strip`` of the box of integer positions from ``lower`` to below ``upper``."""
         begins = upper
         if ti.static(rows):
-            begins[last] = lower[last] + 1
+            begins[last] = ti.cast(lower[last] + 1, ti.i32)
         each_cell_in(lower, begins, n, strips_from, (upper[last] - lower[last], width, Operator(body, args)))
 
     @ti.func
