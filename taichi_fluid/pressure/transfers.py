@@ -80,7 +80,7 @@ def _normalise_at(c, I, s, transfer, weight: Array):
         # All that a cell is weighed with lies behind the same face of it along each axis.
         for a in ti.static(range(s.n)):
             if transfer.open[c + a * cells_of(s, transfer.n) + (1 - (I[a] & 1)) * s[a]] < 1:
-                hidden = 1
+                hidden = ti.i32(1)
     if transfer.fine[c] > 0 or hidden == 1:
         for corner in ti.static(range(2**s.n)):
             if transfer.coarse[flat(_parent_at(I, corner), coarse_s)] > 0:
