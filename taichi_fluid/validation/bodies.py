@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..simulation import Simulation
-from .cases import Run, peak
+from .cases import Run, crossings, peak
 from .exact import faces_of
 from .published import SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
 
@@ -104,7 +104,7 @@ def rising_zeros(times: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Times at which a signal passes its mean upwards."""
     values = values - values.mean()
     at = np.flatnonzero((values[:-1] < 0) & (values[1:] >= 0))
-    return times[at] - values[at] * (times[at + 1] - times[at]) / (values[at + 1] - values[at])
+    return crossings(times, values, at)
 
 
 def cylinder_periodic(run: Run) -> None:

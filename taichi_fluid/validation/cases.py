@@ -237,6 +237,11 @@ class Outcome(NamedTuple):
         }
 
 
+def crossings(times: np.ndarray, values: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Instants at which values pass 0 after those at the places ``before``, linearly between two."""
+    return times[before] - values[before] * (times[before + 1] - times[before]) / (values[before + 1] - values[before])
+
+
 def peak(x: Any, values: Any) -> tuple[float, float]:
     """Place and value of the largest of ``values`` at even places ``x``, by a parabola through it and its neighbours."""
     k = int(np.argmax(values))

@@ -9,7 +9,7 @@ import numpy as np
 from ..liquid.liquid import Liquid
 from ..scene import Scene
 from ..simulation import Simulation
-from .cases import peak
+from .cases import crossings, peak
 
 GRAVITY = 9.81
 """Of a scene that does not say otherwise, m/s²."""
@@ -85,8 +85,7 @@ def fastest(simulation: Simulation) -> float:
 def zeros_of(times: Sequence[float], values: Sequence[float]) -> np.ndarray:
     """Instants at which values change sign."""
     t, v = np.array(times), np.array(values)
-    turns = np.flatnonzero(np.sign(v[1:]) != np.sign(v[:-1]))
-    return t[turns] - v[turns] * (t[turns + 1] - t[turns]) / (v[turns + 1] - v[turns])
+    return crossings(t, v, np.flatnonzero(np.sign(v[1:]) != np.sign(v[:-1])))
 
 
 def frequency_of(times: Sequence[float], values: Sequence[float]) -> float:
