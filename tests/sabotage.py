@@ -94,8 +94,8 @@ SABOTAGES = {
         "test_liquid.py::test_the_volume_below_the_surface_is_that_of_the_particles",
     ),
     "crowds that look the other way": Sabotage(
-        "liquid/crowding.py", "weight *= 2 - ti.abs(J[axis] - I[axis])", "weight *= 1",
-        "test_liquid_particles.py::test_cells_in_turn_too_full_and_too_empty_do_not_grow",
+        "liquid/crowding.py", "mass += weight[face] + weight[face + s[axis]]", "mass += ti.f32(2.0) * weight[face]",
+        "test_liquid_particles.py::test_what_is_too_full_or_too_empty_everywhere_spreads_or_gathers_beside_walls_too",
     ),
     "a corner that nothing holds": Sabotage(
         "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0))", "ti.f32(-1.0)",

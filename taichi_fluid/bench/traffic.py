@@ -175,7 +175,7 @@ TRAFFIC = {
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
     "surface_kernels.fill_ghosts": ("", ""),
-    "crowding_kernels.find_crowding": ("phi starts/full@starts", "out"),
+    "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts", "out"),
     "core_kernels.reach": ("velocity phi", "reached"),
     "core_kernels.carry": ("reached", ""),
     "core_kernels.take_over": ("reached", ""),

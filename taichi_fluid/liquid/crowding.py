@@ -1,57 +1,102 @@
 """Where particles crowd, or lack, in the liquid: a divergence that spreads or gathers them.
 
-How many there are for the room around is a mean with weights 1, 2, 1 along each axis. With equal ones a row that is too full
-between two that are too empty would count as too empty, gather still more, and so grow.
+How many there are is what they weigh on the faces of a cell, beside what as many weigh as fill what lies around. Counts of whole
+cells would not do: where a flow strains a lattice of particles its rows pass from cell to cell one at a time, and what is
+then found to be too many or too few drives a wave. Beside solids and the core, where faces have particles on one side only,
+there are only counts.
 """
 
 from .._ti import ti
 from ..boundaries.solids import Solids
 from ..grid import Grid
-from ..kernels import Array, flat, kernel_family, neighbour
+from ..kernels import Array, cells_of, flat, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from .core import BELOW, Core, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .motion import distance_at
-from .particles import FULL, Cloud, Particles
+from .particles import FULL, PER_AXIS, Particles
 
 RESTORED = 0.1
-"""Part of what particles are too many or too few, in the mean of 3^dim cells, that a step of a cell or more spreads or gathers."""
+"""Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
+NEAR = 2.5
+"""Cells from a solid within which a cell lies beside it."""
+BESIDE = {dim: sum(max(0.5 - (k + 0.5) / m, 0.0) for k in range(m)) / m for dim, m in PER_AXIS.items()}
+"""Part of the weights on a face, a tent two cells wide along each axis, that a full row of cells beside its own has."""
 
 
 @ti.func
-def _write_crowding(c, I, s, cloud, phi: Array, out: Array, ground, rate):
+def _weighed(c, I, s, weight: Array, n):
+    """What particles are too many, or too few, around a cell by their weights on its faces, as a part of all that there should be."""
+    mass, room = ti.f32(0.0), ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        face, part = c + axis * cells_of(s, n), ti.f32(2.0)
+        mass += weight[face] + weight[face + s[axis]]
+        for k in ti.static(range(s.n)):
+            # Beyond a side of the box there is nothing, and half of what a face on it might weigh.
+            ends = ti.cast(I[k] == 1, ti.f32) + ti.cast(I[k] == n[k], ti.f32)
+            part *= ti.f32(1.0) - (ti.f32(0.25) if ti.static(k == axis) else ti.f32(BESIDE[s.n])) * ends
+        room += part
+    return mass / (ti.f32(1.0 * FULL[s.n]) * room) - ti.f32(1.0)
+
+
+@ti.func
+def _counted(I, s, starts: IntArray, ground, beside):
+    """The same by counts: a mean with weights 1, 2, 1 along each axis.
+
+    With equal ones a row that is too full between two that are too empty would count as too empty, gather still more, and so
+    grow.
+    """
+    full, total, room = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.f32(0.0)
+    for around in range(ti.static(3**s.n)):
+        J, weight = neighbour(I, around), ti.i32(1)
+        for axis in ti.static(range(s.n)):
+            weight *= 2 - ti.abs(J[axis] - I[axis])
+        cell, share = _within(J, s, ground), ti.cast(weight, ti.f32)
+        if ti.static(ground.given):
+            if beside == 1:
+                away = distance_at(ground.solids, ti.cast(ti.min(ti.max(J, 1), ground.solids.n), ti.f32) - ti.f32(0.5))
+                share *= ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
+        count = starts[cell + 1] - starts[cell]
+        total += weight * ti.select(ground.cored_at(cell) == 1, ti.i32(FULL[s.n]), count)
+        room += share
+    return ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(2.0**s.n))) - ti.f32(1.0)
+
+
+@ti.func
+def _within(J, s, ground):
+    """The cell of the box that is nearest to ``J``."""
+    return ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
+
+
+@ti.func
+def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, rate):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0 and ground.cored_at(c) == 0:
-        full, beside, within = ti.f32(1.0 * FULL[s.n]), ti.i32(0), ti.i32(0)
+        n, dx = ground.solids.n, ground.solids.dx
+        highest, rough, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
+        for around in range(ti.static(3**s.n)):
+            cell = _within(neighbour(I, around), s, ground)
+            highest = ti.max(highest, phi[cell])
+            rough = rough | ground.cored_at(cell)
         if ti.static(ground.given):
             nearest = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
-            beside, within = ti.cast(nearest < ti.f32(2.5), ti.i32), ti.cast(nearest < 0, ti.i32)
-        total, room, highest = ti.i32(0), ti.f32(0.0), ti.f32(-1e9)
-        for around in range(ti.static(3**s.n)):
-            J, weight = neighbour(I, around), ti.i32(1)
-            for axis in ti.static(range(s.n)):
-                weight *= 2 - ti.abs(J[axis] - I[axis])
-            J, share = ti.min(ti.max(J, 1), ground.solids.n), ti.cast(weight, ti.f32)
-            cell = ti.cast(flat(J, s), ti.i32)
-            if ti.static(ground.given):
-                if beside == 1:
-                    away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
-                    share *= ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
-            count = cloud.starts[cell + 1] - cloud.starts[cell]
-            count = ti.select(ground.cored_at(cell) == 1, ti.i32(FULL[s.n]), count)
-            total += weight * count
-            room += share
-            highest = ti.max(highest, phi[cell])
-        own = ti.cast(cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)], ti.f32) / full
-        crowd = ti.cast(total, ti.f32) / (full * ti.max(room, ti.f32(2.0**s.n))) - ti.f32(1.0)
-        if beside == 1:
-            crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
+            beside, within = ti.cast(nearest < ti.f32(NEAR), ti.i32), ti.cast(nearest < 0, ti.i32)
+            rough = rough | beside
+        crowd = ti.f32(0.0)
+        if rough == 0:
+            crowd = _weighed(c, I, s, weight, n)
+        else:
+            crowd = _counted(I, s, starts, ground, beside)
+            if beside == 1:
+                crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
+        cell = ti.cast(c, ti.i32)
+        own = ti.cast(starts[cell + 1] - starts[cell], ti.f32) / ti.f32(1.0 * FULL[s.n])
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
         # Beside the surface cells are not full, and lack nothing.
-        if within == 0 and (crowd > 0 or highest <= ti.f32(-BELOW) * ground.solids.dx):
+        if within == 0 and (crowd > 0 or highest <= ti.f32(-BELOW) * dx):
             out[c] = rate * crowd
 
 
@@ -61,10 +106,8 @@ def crowding_kernels(loops, given, cored):
 
     @ti.kernel
     def find_crowding(
-        position: Array,
-        order: IntArray,
+        weight: Array,
         starts: IntArray,
-        room: ti.i32,
         phi: Array,
         core: IntArray,
         out: Array,
@@ -75,8 +118,7 @@ def crowding_kernels(loops, given, cored):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, _write_crowding, (cloud, phi, out, ground, rate))
+        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, rate))
 
     return (find_crowding,)
 
@@ -93,14 +135,14 @@ class Crowding:
     def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
         self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
 
-    def find(self, particles: Particles, phi, out, dt: float, crossed: float = 1.0) -> None:
+    def find(self, particles: Particles, weight, phi, out, dt: float, crossed: float = 1.0) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
 
-        Less where the fastest have ``crossed`` less than a cell: else short steps would stir the liquid by what is noise.
+        ``weight`` is what ``Transfer.to_faces`` has found. Less where the fastest have ``crossed`` less than a cell: else short
+        steps would stir the liquid by what is noise.
         """
-        position, _, _, order, starts, room = particles.arrays()
         rate = min(crossed, 1.0) * RESTORED / dt
-        core, cored = cover_of(self._core, starts)
+        core, cored = cover_of(self._core, particles.starts)
         kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
         where = ground_of(self.grid, self.solids, self._nothing)
-        kernels.find_crowding(position, order, starts, room, phi, core, out, rate, *where)
+        kernels.find_crowding(weight, particles.starts, phi, core, out, rate, *where)

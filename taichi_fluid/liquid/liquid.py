@@ -238,8 +238,8 @@ class Liquid:
         self._crossed = crossed
         self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
+        self._crowding.find(self.particles, self._weight, self.phi, self.expansion, dt, crossed)
         self.core.take_over(velocity, self._weight)
-        self._crowding.find(self.particles, self.phi, self.expansion, dt, crossed)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
 
     def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:

@@ -101,8 +101,14 @@ def waves(scene: Scene) -> float:
     return math.sqrt(math.hypot(*scene.gravity) * scene.domain.dx) if scene.liquid is not None else 0.0
 
 
-def capillary_dt(scene: Scene) -> float:
-    """The longest step, s, in which no wave that surface tension drives passes a cell (Brackbill, Kothe, Zemach 1992)."""
-    if scene.liquid is None or not scene.liquid.surface_tension:
+def longest_dt(scene: Scene) -> float:
+    """The longest step, s, that the shortest waves of a liquid allow.
+
+    No wave that surface tension drives passes a cell in it (Brackbill, Kothe, Zemach 1992), and none that gravity drives a
+    quarter of one: in three times as long a step the shortest of these would grow.
+    """
+    if scene.liquid is None:
         return math.inf
-    return math.sqrt(scene.fluid.rho * scene.domain.dx**3 / (4 * math.pi * scene.liquid.surface_tension))
+    dx, gravity, tension = scene.domain.dx, math.hypot(*scene.gravity), scene.liquid.surface_tension
+    falling = math.sqrt(math.pi * dx / gravity) / 4 if gravity else math.inf
+    return min(falling, math.sqrt(scene.fluid.rho * dx**3 / (4 * math.pi * tension)) if tension else math.inf)

@@ -20,7 +20,7 @@ from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
-from .liquids import capillary_dt, waves
+from .liquids import longest_dt
 from .steps import FORCES, follow_scheme, stages_of
 
 
@@ -248,14 +248,14 @@ class Simulation(Engine, Flow):
         if solver.dt is not None:
             return solver.dt
         speed = self._fastest(speed)
-        longest = min(solver.max_dt, capillary_dt(self._scene))
+        longest = min(solver.max_dt, longest_dt(self._scene))
         return min(longest, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
     def _fastest(self, speed: float) -> float:
         for source in self._scene.sources:
             if source.velocity is not None and source.active(self.time):
                 speed = max(speed, *map(abs, source.velocity))
-        speed = max(speed, self.walls.fastest, waves(self._scene))
+        speed = max(speed, self.walls.fastest)
         if self.solids:
             # What a solid uncovers is filled one cell deep.
             speed = max(speed, max(self._scene.solver.cfl, 1.0) * self.solids.fastest)
