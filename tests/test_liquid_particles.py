@@ -248,7 +248,7 @@ def crowding(particles):
     phi, out, velocity, weight = grid.array(), grid.array(), grid.velocity(), grid.velocity()
     phi.fill(-BELOW * grid.dx)
     Transfer(grid).to_faces(particles, velocity, weight)
-    Crowding(grid, None).find(particles, weight, phi, out, 0.1)
+    Crowding(grid, walls_of(grid), None).find(particles, weight, phi, out, 0.1)
     return grid.to_numpy(out)
 
 

@@ -304,10 +304,8 @@ class Core:
     def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None):
         self.grid, self.solids, self.band, self.cells, self.dropped = grid, solids, 0, 0, 0
         self._ahead, self._kernels = scratch.vector, core_kernels(grid.costly_loops, solids is not None)
-        sides = [side for pair in walls.sides for side in pair]
-        flags = int_vector(2 * grid.dim)
-        self._closed = flags(*(int(side.kind.is_closed and not side.parts) for side in sides))
-        self._none, self._nothing = flags(*(0 for _ in sides)), ti.ndarray(ti.f32, 1)
+        self._closed, self._nothing = closed_all_over(walls), ti.ndarray(ti.f32, 1)
+        self._none = self._closed * 0
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
         self.change = self._partials = self._out = self.marks
         self._shift, self.step = None, 0.0
@@ -410,6 +408,12 @@ class Core:
     def particles(self) -> int:
         """How many particles the core would have."""
         return FULL[self.grid.dim] * self.cells
+
+
+def closed_all_over(walls: Walls):
+    """1 for each side of a box through which nothing passes anywhere, axis by axis, else 0."""
+    sides = [side for pair in walls.sides for side in pair]
+    return int_vector(len(sides))(*(int(side.kind.is_closed and not side.parts) for side in sides))
 
 
 def cover_of(core: Core | None, nothing) -> tuple:

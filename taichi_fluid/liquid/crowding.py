@@ -2,16 +2,17 @@
 
 How many there are is what they weigh on the faces of a cell, beside what as many weigh as fill what lies around. Counts of whole
 cells would not do: where a flow strains a lattice of particles its rows pass from cell to cell one at a time, and what is
-then found to be too many or too few drives a wave. Beside solids and the core, where faces have particles on one side only,
-there are only counts.
+then found to be too many or too few drives a wave. Beside solids, the core and sides that let liquid through, where faces have
+particles on one side only, there are only counts.
 """
 
 from .._ti import ti
 from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, cells_of, flat, kernel_family, neighbour
+from ..kernels import Array, cells_of, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
-from .core import BELOW, Core, cover_of
+from .core import BELOW, Core, closed_all_over, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .motion import distance_at
 from .particles import FULL, PER_AXIS, Particles
@@ -71,12 +72,15 @@ def _within(J, s, ground):
 
 
 @ti.func
-def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, rate):
+def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, closed, rate):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0 and ground.cored_at(c) == 0:
         n, dx = ground.solids.n, ground.solids.dx
         highest, rough, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
+        for axis in ti.static(range(s.n)):
+            rough = rough | ti.cast(I[axis] == 1, ti.i32) * (1 - closed[2 * axis])
+            rough = rough | ti.cast(I[axis] == n[axis], ti.i32) * (1 - closed[2 * axis + 1])
         for around in range(ti.static(3**s.n)):
             cell = _within(neighbour(I, around), s, ground)
             highest = ti.max(highest, phi[cell])
@@ -103,6 +107,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
 @kernel_family
 def crowding_kernels(loops, given, cored):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
+    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def find_crowding(
@@ -111,6 +116,7 @@ def crowding_kernels(loops, given, cored):
         phi: Array,
         core: IntArray,
         out: Array,
+        closed: Flags,
         rate: ti.f32,
         distance: Array,
         n: Index,
@@ -118,7 +124,7 @@ def crowding_kernels(loops, given, cored):
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, rate))
+        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, closed, rate))
 
     return (find_crowding,)
 
@@ -128,11 +134,13 @@ class Crowding:
 
     Args:
         grid: The grid.
+        walls: Its sides.
         solids: What stands in it, where it is now.
         core: What of the liquid has no particles, and is full.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
+        self._closed = closed_all_over(walls)
         self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
 
     def find(self, particles: Particles, weight, phi, out, dt: float, crossed: float = 1.0) -> None:
@@ -145,4 +153,4 @@ class Crowding:
         core, cored = cover_of(self._core, particles.starts)
         kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
         where = ground_of(self.grid, self.solids, self._nothing)
-        kernels.find_crowding(weight, particles.starts, phi, core, out, rate, *where)
+        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, rate, *where)

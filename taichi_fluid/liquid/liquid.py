@@ -72,7 +72,7 @@ class Liquid:
         self.core = Core(grid, walls, scratch, solids)
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
         self._surface, self._seeding = ParticleSurface(grid, walls, solids, self.core), Seeding(grid, solids, self.core)
-        self._crowding, self._sinks = Crowding(grid, solids, self.core), Sinks(grid)
+        self._crowding, self._sinks = Crowding(grid, walls, solids, self.core), Sinks(grid)
         self._drained: list[tuple] = []
         self.shallow: list[tuple] = []
         self.motion = Motion(grid, walls, solids)
