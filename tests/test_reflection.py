@@ -58,6 +58,23 @@ def test_every_term_beside_moving_solids_and_an_open_side(dim):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
+def test_what_is_carried_goes_as_far_as_a_flow_that_gets_faster(dim):
+    """a t² / 2: along the velocity of the middle of each step, not along one of a quarter, by which it lagged 0.0125 m here."""
+    n, dt, duration, force = 64, 0.05, 1.0, 1.0
+    shape = (n, 4, 4)[:dim]
+    fluid = {"body_force": [force, 0.0, 0.0][:dim]}
+    boundaries = [("periodic", "periodic")] * dim
+    simulation = Simulation(scene(shape, 1 / n, fluid, REFLECTION | {"dt": dt}, boundaries=boundaries))
+    simulation.set(smoke=lambda x, *_: 1 + np.sin(2 * np.pi * x))
+    first = np.fft.fft(simulation.to_numpy("smoke").mean(axis=tuple(range(1, dim))))[1]
+    simulation.advance(duration)
+    last = np.fft.fft(simulation.to_numpy("smoke").mean(axis=tuple(range(1, dim))))[1]
+    gone = -np.angle(last / first) / (2 * np.pi)
+    # Less 0.0005, which is dispersion: four times as much with half of the cells.
+    assert abs(gone) == pytest.approx(0.5 * force * duration**2, abs=2e-3)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
 def test_a_quiet_plume_rises_as_far_as_in_split_steps(dim):
     """Both schemes come to the same flow when steps are short."""
     heights = []

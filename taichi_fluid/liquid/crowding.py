@@ -72,15 +72,15 @@ def _within(J, s, ground):
 
 
 @ti.func
-def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, closed, rate):
+def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, rate):
     """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0 and ground.cored_at(c) == 0:
         n, dx = ground.solids.n, ground.solids.dx
         highest, rough, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
         for axis in ti.static(range(s.n)):
-            rough = rough | ti.cast(I[axis] == 1, ti.i32) * (1 - closed[2 * axis])
-            rough = rough | ti.cast(I[axis] == n[axis], ti.i32) * (1 - closed[2 * axis + 1])
+            rough = rough | ti.cast(I[axis] == 1, ti.i32) * (1 - ground.closed[2 * axis])
+            rough = rough | ti.cast(I[axis] == n[axis], ti.i32) * (1 - ground.closed[2 * axis + 1])
         for around in range(ti.static(3**s.n)):
             cell = _within(neighbour(I, around), s, ground)
             highest = ti.max(highest, phi[cell])
@@ -123,8 +123,8 @@ def crowding_kernels(loops, given, cored):
         origin: Point,
         dx: ti.f32,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, closed, rate))
+        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored, closed)
+        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, rate))
 
     return (find_crowding,)
 

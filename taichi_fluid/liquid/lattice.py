@@ -19,12 +19,16 @@ while there are more in all than there should be."""
 
 @argument
 class Ground:
-    """Where particles may be made: outside of solids, where these are ``given``, and of a core, where there may be one."""
+    """Where particles may be: outside of solids, where these are ``given``, and of a core, where there may be one.
+
+    And which sides of the box are ``closed``, where that is asked.
+    """
 
     solids: object
     given: object
     core: object = None
     cored: object = False
+    closed: object = None
 
     @ti.func
     def is_free(self, x):

@@ -53,7 +53,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     _push(engine, half - early)
     engine.fill_velocity()
     yield
-    yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
+    yield from _advect(engine, half, before, times=0)
     _project(engine, half)
 
 
@@ -70,7 +70,7 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
     apart = not _advection(engine).shares_paths
     if apart:
         yield from _advect_scalars(engine, dt)
-    yield from _advect(engine, 0.5 * dt, velocity, scalars=not apart, reflected=True)
+    yield from _advect(engine, 0.5 * dt, velocity, times=0 if apart else 2, reflected=True)
 
 
 def _advection(engine: Engine) -> Advection:
@@ -107,20 +107,22 @@ def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
 
 def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
     """Carry the velocity and nothing else: on the collocated grid, which projects once more after it."""
-    yield from _advect(engine, dt, engine.state.velocity.current, scalars=False)
+    yield from _advect(engine, dt, engine.state.velocity.current, times=0)
 
 
-def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: bool = False) -> Iterator[None]:
-    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and what lies at centres if ``scalars``."""
+def _advect(engine: Engine, dt: float, along, times: int = 1, reflected: bool = False) -> Iterator[None]:
+    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and so many ``times`` what lies at centres."""
     # The same to the end, as between two parts a new scene may bring in another.
     advection, velocity = _advection(engine), engine.state.velocity
-    together = scalars and advection.shares_paths
-    if scalars and not together:
+    together = times if advection.shares_paths else 0
+    if times and not together:
         yield from _advect_scalars(engine, dt)
     growth = _thin_out(engine, dt) if together else None
     advection.trace_paths(along, dt, faces=True, departure=velocity.next, growth=growth)
     yield
-    if together:
+    for again in range(together):
+        if again:
+            _thin_out(engine, dt)
         yield from _carry_scalars(engine, advection)
     if reflected:
         _press(engine, dt)
