@@ -59,7 +59,7 @@ def test_every_term_beside_moving_solids_and_an_open_side(dim):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_what_is_carried_goes_as_far_as_a_flow_that_gets_faster(dim):
-    """a t² / 2: along the velocity of the middle of each step, not along one of a quarter, by which it lagged 0.0125 m here."""
+    """A t² / 2: along the velocity of the middle of each step, not along one of a quarter, by which it lagged 0.0125 m here."""
     n, dt, duration, force = 64, 0.05, 1.0, 1.0
     shape = (n, 4, 4)[:dim]
     fluid = {"body_force": [force, 0.0, 0.0][:dim]}
