@@ -95,7 +95,7 @@ TRAFFIC = {
     "cycle_kernels.prolong_and_smooth": ("coarse@coarse_n visible@coarse_n x rhs inv_diag weight/2", "x"),
     "cycle_kernels.prolong_smooth_and_sum": ("coarse@coarse_n visible@coarse_n x rhs inv_diag weight/2", "x"),
     "setup_kernels.mark_box": ("", "unknown"),
-    "setup_kernels.mark_positive": ("values:1", "unknown"),
+    "setup_kernels.mark_positive": ("values", "unknown"),
     "setup_kernels.close_sides": ("", ""),
     "setup_kernels.set_ghosts": ("", ""),
     "setup_kernels.compute_inv_diag": ("unknown held", "inv_diag"),
