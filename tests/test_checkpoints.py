@@ -257,14 +257,22 @@ def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
     [
         (lambda path: path.unlink(), "there is no checkpoint"),
         (lambda path: (path.unlink(), path.mkdir()), "there is no checkpoint"),
-        (lambda path: path.write_text("name = 'plume'"), "is not whole"),
+        (lambda path: path.write_text("name = 'plume'"), "is no checkpoint"),
+        (lambda path: path.write_bytes(path.read_bytes()[:300]), "is not whole"),
+        (lambda path: path.write_bytes(b""), "is not whole"),
     ],
-    ids=["gone", "a folder", "something else"],
+    ids=["gone", "a folder", "something else", "its beginning", "nothing"],
 )
 def test_what_is_no_checkpoint_is_refused_in_a_sentence(damage, told, tmp_path):
     path = tf.save(small(), tmp_path / "x")
     damage(path)
     with pytest.raises(tf.CheckpointError, match=told):
+        tf.load(path)
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+def test_a_path_without_a_name_is_no_checkpoint(path):
+    with pytest.raises(tf.CheckpointError, match="there is no checkpoint"):
         tf.load(path)
 
 

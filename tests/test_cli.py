@@ -317,9 +317,12 @@ BAD = {
     "unknown scene, nothing near": (["demo", "tornado"], ["tornado", "jets", "plume", "plume2d"]),
     "unknown scene of scenes": (["scenes", "jetz"], ["jetz", "did you mean 'jets'"]),
     "missing scene file": (["run", "nowhere.toml"], ["nowhere.toml"]),
+    "a scene of the package as a file": (["run", "plume"], ["no scene file 'plume'", "taichi-fluid demo plume"]),
+    "a folder as a checkpoint": (["resume", "."], ["there is no checkpoint '.'"]),
+    "a scene file as a checkpoint": (["resume", "unknown.toml"], ["'unknown.toml' is no checkpoint."]),
     "folder as scene file": (["run", "a folder"], ["a folder"]),
     "broken TOML": (["run", "broken.toml"], ["broken.toml", "TOML"]),
-    "no UTF-8": (["run", "binary.toml"], ["binary.toml"]),
+    "no UTF-8": (["run", "binary.toml"], ["binary.toml", "no text in UTF-8", "byte 0"]),
     "empty file": (["run", "empty.toml"], ["name", "missing"]),
     "file with an unknown key": (["run", "unknown.toml"], ["fluid.viscocity", "did you mean 'viscosity'"]),
     "file with a NaN": (["run", "nan.toml"], ["fluid.viscosity", "nan"]),
@@ -820,6 +823,7 @@ def test_what_goes_wrong_while_a_run_is_built_leaves_nothing(work, error, status
     done = run_code(code, ["demo", "plume2d", *ON_CPU, "--headless"], work)
     assert done.returncode == status, done.stderr
     assert os.listdir(work) == []
+    assert "frames so far" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")

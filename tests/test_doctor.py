@@ -14,6 +14,7 @@ from reference import table
 from taichi_fluid import backend
 from taichi_fluid._ti import ti
 from taichi_fluid.app import cli, devices, doctor, selftest
+from taichi_fluid.bench import runs
 from taichi_fluid.limits import MAX_ARRAY_BYTES
 from taichi_fluid.physics.advection import Trace
 from taichi_fluid.scene import preset
@@ -252,6 +253,12 @@ def test_the_status_says_whether_what_starts_is_right(monkeypatch, tmp_path, cap
     assert ("no driver" in printed) == ("Install one." in printed) == (ABSENT in findings)
     assert ("WRONG" in printed) == (WRONG in findings)
     assert os.listdir(tmp_path) == ["findings.json"]
+
+
+def test_a_library_that_is_not_there_is_said_to_be_missing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(runs, "find_spec", lambda name: None)
+    run_doctor(monkeypatch, tmp_path, [RIGHT])
+    assert ", no scipy, " in capsys.readouterr().out
 
 
 # What it runs on, what fits, what helps

@@ -287,6 +287,10 @@ def test_the_same_bits_on_one_thread_and_on_two():
         ({"sources": [{"shape": "sphere", "center": [0.5, 0.5], "radius": 0.1}]}, "sources[0] has no velocity"),
         ({"liquid.bodies.0.center": [0.5]}, "liquid.bodies"),
         ({"liquid.bodies.0.center": [0.5, 0.5, 0.5]}, "liquid.bodies[0] (its place) has 3 coordinates"),
+        (
+            {"liquid.bodies.0.center": [1.3, 0.5]},
+            "liquid.bodies[0] reaches from 1.1 to 1.5 m along axis 0; it must touch",
+        ),
         ({"liquid.transfer": "pic"}, "liquid.transfer is 'pic': it should be 'apic' or 'flip'"),
         ({"liquid.flop": 1}, "unknown key 'liquid.flop': did you mean 'flip'?"),
     ],

@@ -19,6 +19,7 @@ from reference_sides import (
 )
 from scipy import ndimage
 from test_pressure import asymmetry
+from test_solver_sides import Box
 
 from taichi_fluid.boundaries.sides import Boundary
 from taichi_fluid.boundaries.solids import Solid, Solids
@@ -42,7 +43,7 @@ def faces_around(solid, letters=None):
     return faces
 
 
-class Fluid:
+class Fluid(Box):
     """Solves for the pressure with any open faces, from NumPy to NumPy; beside it the matrix of the same problem."""
 
     def __init__(self, faces, letters=None, method="multigrid-cg", solver=None):
@@ -68,25 +69,10 @@ class Fluid:
         open.from_numpy(padded.ravel())
         return open
 
-    def array(self, values):
-        array = self.grid.array()
-        self.grid.from_numpy(array, np.asarray(values, np.float32))
-        return array
-
     def rhs(self, seed=0):
         """Minus the divergence of what a random flow carries through the open faces."""
         flow = random_flow(self.shape, self.letters, seed)
         return -divergence([f * w for f, w in zip(flow, without_sides(self.faces, self.letters), strict=True)])
-
-    def __call__(self, rhs, guess=None, **options):
-        out = self.array(np.zeros(self.shape) if guess is None else guess)
-        result = self.solver.solve(self.array(rhs), out, **options)
-        return self.grid.to_numpy(out).astype(np.float64), result
-
-    def precondition(self, r):
-        out = self.grid.array()
-        self.solver.precondition(self.array(r), out)
-        return self.grid.to_numpy(out).astype(np.float64)
 
     def centred(self, values):
         """Without the mean of every region whose pressure nothing holds."""

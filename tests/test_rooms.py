@@ -225,8 +225,8 @@ def test_only_the_backend_room_starts_taichi(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_lengths_are_of_32_bits_whatever_the_type_of_literals(path):
-    """``norm`` and ``normalized`` add an epsilon of ``default_fp``: write ``operators.vectors.length(v)``."""
+def test_lengths_are_without_an_epsilon(path):
+    """``norm`` and ``normalized`` add one: write ``operators.vectors.length(v)``."""
     for function in filter(is_taichi_function, ast.walk(parsed(path))):
         for node in ast.walk(function):
             assert not (isinstance(node, ast.Attribute) and node.attr in ("norm", "norm_inv", "normalized")), (

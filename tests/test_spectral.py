@@ -17,7 +17,7 @@ from reference import centred, divergence, norm, random_scalar, random_velocity,
 from reference_sides import box_matrix, sides_of, solve_box, solve_sparse
 from scipy import fft as scipy_fft
 from test_panel import FakeGui
-from test_solver_sides import Box, flow_rhs, is_free, true_residual
+from test_solver_sides import Box, check_zero_and_what_is_no_number, flow_rhs, is_free, true_residual
 
 import taichi_fluid as tf
 from taichi_fluid.boundaries.coefficients import BoundaryCoefficients
@@ -221,18 +221,7 @@ def test_neither_the_guess_nor_the_past_changes_a_bit():
 
 @cpu_only
 def test_zero_and_what_is_no_number(dim):
-    shape = (6, 5, 4)[:dim]
-    for letters in (("cc",) * dim, ("pp", "oo", "cc")[:dim]):
-        box = Spectral(shape, letters)
-        found, result = box(np.zeros(shape), guess=random_scalar(shape))
-        assert result == (0, 0.0, Status.CONVERGED, 0.0)
-        assert not found.any()
-        for bad in (np.nan, np.inf):
-            rhs = flow_rhs(shape, letters)
-            rhs[(-1,) * dim] = bad
-            _, result = box(rhs)
-            assert (result.iterations, result.status) == (0, Status.NOT_FINITE)
-        assert box(flow_rhs(shape, letters))[1].status is Status.CONVERGED
+    check_zero_and_what_is_no_number(dim, Spectral)
 
 
 @cpu_only

@@ -49,6 +49,10 @@ def demo(name: str, **options: Any) -> None:
 @common
 def run(scene: Path, **options: Any) -> None:
     """Show or record the scene of a TOML file; see 'taichi-fluid scenes NAME' for one to start from."""
+    if str(scene) in preset_names() and not scene.exists():
+        stop(
+            f"there is no scene file '{scene}'; the package has one of that name: 'taichi-fluid demo {scene}' shows it."
+        )
     run_scene(lambda: Scene.load(scene), **options)
 
 
@@ -145,7 +149,7 @@ def doctor(json_path: Path | None, full: bool) -> None:
     for finding in findings:
         if sentence := _more_of(finding):
             click.echo(f"{finding['arch']}: {sentence}")
-    versions = [f"{name} {number}" for name, number in here["versions"].items()]
+    versions = [f"{name} {number}" if number else f"no {name}" for name, number in here["versions"].items()]
     click.echo("\n" + ", ".join([*versions, here["machine"]["system"]]))
     tests = _self_tests([finding["arch"] for finding in findings if finding["starts"]]) if full else []
     if json_path is not None:

@@ -397,7 +397,9 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         stop(str(error), status=1)
     except (KeyboardInterrupt, Terminated) as broken:
         show_files(recorder.written if recorder else [])
-        stop_broken_off(broken, "the frames so far are kept.")
+        stop_broken_off(
+            broken, "the frames so far are kept." if recorder and recorder.shown else "there is no frame yet."
+        )
     except OutputError as error:
         stop(str(error))
     except CheckpointError as error:

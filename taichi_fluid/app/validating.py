@@ -1,5 +1,6 @@
 """``taichi-fluid validate``: published flows, the engine's figures beside what they should be."""
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -85,7 +86,9 @@ def validate(**options: Any) -> None:
         return
     for name in wanted.names:
         if name not in CASES:
-            stop(f"there is no case {name!r}; there are {', '.join(CASES)}.")
+            near = difflib.get_close_matches(name, CASES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            stop(f"there is no case {name!r}: {hint}There are {', '.join(CASES)}.")
     try:
         changes = parse_settings(wanted.settings) | ({"solver.scheme": wanted.scheme} if wanted.scheme else {})
         _require_sense(wanted, changes)

@@ -16,7 +16,7 @@ GIVEN, FOLLOWS, LEFT, WRAPS = range(4)
 
 @argument
 class Ghosts:
-    """What the ghosts of one quantity are along one axis, by side: ``factor · inside + value``, or as ``mode`` says."""
+    """What the ghosts of one quantity are, by side: ``factor · inside + value``, or as ``mode`` says."""
 
     values: object
     offset: object
@@ -24,13 +24,12 @@ class Ghosts:
     factor: object
     value: object
     mode: object
-    axis: int
 
 
 @ti.func
-def _fill_ghost_pair(c, I, s, ghosts, n):
+def _fill_ghost_pair(c, I, s, ghosts, n, axis: ti.template()):
     """Of a component along its own axis also the faces on the sides are set."""
-    a, axis = ti.static(ghosts.values, ghosts.axis)
+    a = ti.static(ghosts.values)
     lower = ghosts.offset + c
     upper = lower + (n[axis] + 1) * s[axis]
     if ghosts.mode[2 * axis] == WRAPS:
@@ -85,27 +84,15 @@ def _write_mean_of_ghosts(c, I, s, corners, n):
             a[cell] = value + apart * ti.f32(ti.static(1.0 / corners.meeting))
 
 
-@argument
-class Backflow:
-    """What enters through open sides along one axis, slowed; ``step`` is dt / dx."""
-
-    velocity: object
-    step: object
-    open: object
-    axis: int
-    collocated: bool
-
-
 @ti.func
-def _slow_inflow_at(c, I, s, backflow, n):
-    """Of a velocity at centres the first and the last one; on faces those on the sides."""
-    u, axis = ti.static(backflow.velocity, backflow.axis)
+def _slow_inflow_at(c, I, s, u: Array, n, step, open, collocated: ti.template(), axis: ti.template()):
+    """Of a velocity at centres the first and the last one, on faces those on the sides; ``step`` is dt / dx."""
     lower = axis * cells_of(s, n) + c + s[axis]
-    upper = lower + (n[axis] - ti.static(int(backflow.collocated))) * s[axis]
-    if backflow.open[2 * axis] == 1:
-        u[lower] = u[lower] / (ti.f32(1.0) + backflow.step * ti.max(u[lower], ti.f32(0.0)))
-    if backflow.open[2 * axis + 1] == 1:
-        u[upper] = u[upper] / (ti.f32(1.0) + backflow.step * ti.max(-u[upper], ti.f32(0.0)))
+    upper = lower + (n[axis] - ti.static(int(collocated))) * s[axis]
+    if open[2 * axis] == 1:
+        u[lower] = u[lower] / (ti.f32(1.0) + step * ti.max(u[lower], ti.f32(0.0)))
+    if open[2 * axis + 1] == 1:
+        u[upper] = u[upper] / (ti.f32(1.0) + step * ti.max(-u[upper], ti.f32(0.0)))
 
 
 @kernel_family
@@ -118,8 +105,7 @@ def boundary_kernels(loops, collocated):
         a: Array, n: IntVector, offset: ti.i32, component: ti.i32, factor: Numbers, value: Numbers, mode: Modes
     ):
         # Axis after axis over whole planes, ghosts of earlier axes included, so that edges and corners agree.
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _fill_ghost_pair, (Ghosts(a, offset, component, factor, value, mode, axis), n))
+        loops.each_side(n, _fill_ghost_pair, (Ghosts(a, offset, component, factor, value, mode), n))
 
     @ti.kernel
     def fill_corners(a: Array, n: IntVector, offset: ti.i32, wrap: IntVector):
@@ -130,8 +116,7 @@ def boundary_kernels(loops, collocated):
 
     @ti.kernel
     def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
-        for axis in ti.static(range(dim)):
-            each_on_plane(n, axis, _slow_inflow_at, (Backflow(velocity, step, open, axis, collocated), n))
+        loops.each_side(n, _slow_inflow_at, (velocity, n, step, open, collocated))
 
     return {
         "fill_ghosts": fill_ghosts,

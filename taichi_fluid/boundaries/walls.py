@@ -173,13 +173,14 @@ class Walls:
     def _pads(self, key: tuple) -> list[tuple[Rule, float]]:
         """Of each side its rule for a component, and what it gives as one number: the mean, where that differs."""
         rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
-        return [(rule, self._mean(i, rule.given, key[0])) for i, rule in enumerate(rules)]
+        return [(rule, float(self._numbers(i, rule.given, key[0]).mean())) for i, rule in enumerate(rules)]
 
-    def _mean(self, i: int, given: float | Profile, component: int) -> float:
+    def _numbers(self, i: int, given: float | Profile, component: int) -> np.ndarray:
+        """What is given at the places of a side, now."""
         if not isinstance(given, Profile):
-            return given
+            return np.array(given)
         plane = self._plane(i, component)
-        return float(given.at(self._time, plane.places, plane.axis, _named(i, "profile")).mean())
+        return given.at(self._time, plane.places, plane.axis, _named(i, "profile"))
 
     def _rule(self, component: int, name: str | None, k: int, keep: bool):
         """Factor, value and mode of every side for one quantity."""
@@ -265,13 +266,16 @@ class Walls:
         """
         self.grid.require(None, offset, array=array)
         grid = self.grid
-        key = (component, name, offset // grid.cells if name else 0, keep)
-        on_faces = component >= 0 and not grid.collocated
-        self._kernels.fill_ghosts(array, grid.n, offset, component if on_faces else SCALAR, *self._rule(*key))
-        for laid in self._laid_on(*key):
-            laid.lay(array, offset)
+        self._fill(array, offset, component, name, offset // grid.cells if name else 0, keep)
         if component >= 0 and grid.collocated:
             self._kernels.fill_corners(array, grid.n, offset, self.wrap)
+
+    def _fill(self, array, offset: int, component: int, *which) -> None:
+        on_faces = component >= 0 and not self.grid.collocated
+        rule = self._rule(component, *which)
+        self._kernels.fill_ghosts(array, self.grid.n, offset, component if on_faces else SCALAR, *rule)
+        for laid in self._laid_on(component, *which):
+            laid.lay(array, offset)
 
     def fill_predicted(self, array, component: int, name: str | None = None, k: int = 0) -> None:
         """Set the ghosts of one component that is about to be looked at from inside the box, at the beginning of ``array``.
@@ -283,10 +287,7 @@ class Walls:
             self.fill(array, component)
             return
         self.grid.require(None, array=array)
-        rule = self._rule(SCALAR, name, k, True)
-        self._kernels.fill_ghosts(array, self.grid.n, 0, SCALAR, *rule)
-        for laid in self._laid_on(SCALAR, name, k, True):
-            laid.lay(array, 0)
+        self._fill(array, 0, SCALAR, name, k, True)
 
     def fill_change(self, array, axis: int) -> None:
         """Set sides and ghosts of what a velocity component on faces changes by, at the beginning of ``array``.
@@ -411,15 +412,8 @@ class Walls:
         assert name is not None
         given = [(i, patch.value(name, k)) for i, patch in patches if patch.holds(name)]
         given += [(i, self._entering(patch, name, k)) for i, patch in patches if patch.kind.passes]
-        ends = [end for i, value in given for end in self._ends(i, value)]
-        return min(ends), max(ends)
-
-    def _ends(self, i: int, value: float | Profile) -> tuple[float, float]:
-        if not isinstance(value, Profile):
-            return value, value
-        plane = self._plane(i, SCALAR)
-        values = value.at(self._time, plane.places, plane.axis, _named(i, "profile"))
-        return float(values.min()), float(values.max())
+        numbers = np.concatenate([self._numbers(i, value, SCALAR).ravel() for i, value in given])
+        return float(numbers.min()), float(numbers.max())
 
     def fluxes(self, name: str | None, k: int):
         """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any.

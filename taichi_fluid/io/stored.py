@@ -27,7 +27,7 @@ class CheckpointError(ValueError):
 
 def before(path: Path) -> Path:
     """Where the checkpoint is that was written before the last one."""
-    return path.with_name(path.name + BEFORE)
+    return path.parent / f"{path.name}{BEFORE}"
 
 
 def read(path: str | Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]:
@@ -54,6 +54,9 @@ def _read_one(path: Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]
     if not path.is_file():
         raise CheckpointError(f"there is no checkpoint {str(path)!r}.")
     try:
+        with path.open("rb") as file:
+            if file.read(9)[8:] not in (b"{", b""):  # where the header begins
+                raise CheckpointError(f"{str(path)!r} is no checkpoint.")
         with safe_open(path, framework="numpy") as file:
             texts = file.metadata() or {}
             if texts.get(MARK) != str(FORMAT):

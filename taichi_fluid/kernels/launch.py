@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,15 +35,17 @@ def before_compiling(tell: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling(kernel):
-    """Let Taichi compile in silence: with a ``default_ip`` of 64 bits it warns of every literal in a ``range``.
-
-    No loop of ours is as long as 2**31. What it prints itself, on precision, is not silenced: types say what is meant.
-    """
+    """Let Taichi compile; a number by itself is of 32 bits meanwhile, whatever the one who called ``ti.init`` has chosen."""
     for tell in tuple(_told):
         tell(kernel.__name__)
-    with without_collecting(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Casting range_for boundary values")
-        yield
+    runtime = impl.get_runtime()
+    chosen = runtime.default_fp, runtime.default_ip
+    runtime.default_fp, runtime.default_ip = ti.f32, ti.i32
+    try:
+        with without_collecting():
+            yield
+    finally:
+        runtime.default_fp, runtime.default_ip = chosen
 
 
 class Launcher:

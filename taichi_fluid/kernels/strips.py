@@ -71,8 +71,7 @@ def position_of(I, k):
 def along_strip(m, width: ti.template(), phase: ti.template(), args: ti.template()):
     """``phase(k, *args)`` for the cells ``k`` of a strip of ``m``, at most ``width``, which for one cell is no loop."""
     if ti.static(width == 1):
-        # A number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
-        phase(ti.i32(0), *args)
+        phase(0, *args)
     else:
         for k in range(m):
             phase(k, *args)

@@ -2,8 +2,7 @@
 
 On a CPU a strip is up to ``kernels.STRIP`` cells of a row. Taken stage by stage, only the reading is scattered, and a
 compiler makes vectors of the rest; taken cell by cell, nothing is. On a GPU a strip is one cell, and all of this is
-straight code for it. What stands between two stages are matrices with a column for each cell. Their lines are named as
-``ti.i32``: a number by itself has the type ``default_ip``, and a place in a local matrix must not be of 64 bits.
+straight code for it. What stands between two stages are matrices with a column for each cell.
 """
 
 from .._ti import argument, ti

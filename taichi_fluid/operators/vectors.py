@@ -1,11 +1,11 @@
-"""Arithmetic of vectors that Taichi's own would do in the ``default_fp`` of the caller."""
+"""Arithmetic of vectors, traced without being parsed."""
 
 from .._ti import local, subscript, ti, traced
 
 
 @traced
 def length(v):
-    """|v|. Taichi's ``norm`` adds an epsilon, which is of 64 bits where the caller has made that the default."""
+    """|v|, to which Taichi's ``norm`` adds an epsilon."""
     v = local(v)
     squares = [subscript(v, axis) * subscript(v, axis) for axis in range(v.n)]
     return ti.sqrt(sum(squares[1:], squares[0]))

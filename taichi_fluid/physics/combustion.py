@@ -93,11 +93,11 @@ def flame_kernels(loops, sooty, expands):
         for _ in range(1):
             burnt[0] = burnt[0] + reduced(partials, ti.f32(0.0), add)
 
-    return {"burn": burn}
+    return (burn,)
 
 
 @kernel_family
-def expansion_kernels(loops):
+def gas_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
 
     @ti.kernel
@@ -108,18 +108,11 @@ def expansion_kernels(loops):
     def dilute(a: Array, expansion: Array, n: IntVector, offset: ti.i32, dt: ti.f32):
         each_cell(n, _dilute_at, (a, expansion, offset, dt))
 
-    return {"keep_open_part": keep_open_part, "dilute": dilute}
-
-
-@kernel_family
-def radiation_kernels(loops):
-    IntVector, each_cell = loops.IntVector, loops.each_cell
-
     @ti.kernel
     def radiate(temperature: Array, n: IntVector, rate: ti.f32):
         each_cell(n, _radiate_at, (temperature, rate))
 
-    return {"radiate": radiate}
+    return keep_open_part, dilute, radiate
 
 
 class Flame:
@@ -151,7 +144,7 @@ class Flame:
         self._burnt, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, PARTIALS)
         self._burnt.fill(0.0)
         self._nothing = ti.ndarray(ti.f32, 1)
-        self._kernels = expansion_kernels(grid.loops)
+        self._kernels = gas_kernels(grid.loops)
 
     @property
     def burnt(self) -> float:
@@ -212,4 +205,4 @@ def radiate(grid: Grid, temperature, rate: float, dt: float) -> None:
     T is counted above ambient, and what is not above it stays. ``rate`` in 1/s is that of gas at 1000 K.
     """
     grid.require(temperature=temperature)
-    radiation_kernels(grid.loops).radiate(temperature, grid.n, 3.0 * rate * dt)
+    gas_kernels(grid.loops).radiate(temperature, grid.n, 3.0 * rate * dt)

@@ -4,7 +4,9 @@ What is solved for is the change, (1 - dt nu ∇²) change = dt nu ∇² a, so t
 for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
-from .._ti import argument, ti
+from typing import Any, NamedTuple
+
+from .._ti import ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
 from ..boundaries.walls import SCALAR, Walls
@@ -13,7 +15,7 @@ from ..kernels import Array, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
 from ..pressure.solver import EllipticSolver, SolveResult
-from .friction import NEAREST, NEAREST_EXPLICIT, beside_solids_kernels
+from .friction import NEAREST, NEAREST_EXPLICIT, Component, add_change_at, beside_solids_kernels
 from .warm_solids import WarmSolids
 
 
@@ -23,11 +25,6 @@ def _write_laplacian(c, I, s, a: Array, offset, inv_diag: Array, out: Array, n):
     if inv_diag[c] > 0:
         value = difference_sum(a, offset + c, s, n)
     out[c] = value
-
-
-@ti.func
-def _add_change(c, I, s, change: Array, a: Array, offset, scale):
-    a[offset + c] = a[offset + c] + scale * change[c]
 
 
 @kernel_family
@@ -40,28 +37,19 @@ def diffusion_kernels(loops):
 
     @ti.kernel
     def add_change(change: Array, a: Array, n: IntVector, offset: ti.i32, scale: ti.f32):
-        each_cell(n, _add_change, (change, a, offset, scale))
+        each_cell(n, add_change_at, (change, Component(a, offset, SCALAR), scale))
 
     return {"compute_laplacian": compute_laplacian, "add_change": add_change}
 
 
-@argument
-class Given:
-    """What walls give each cell beside them: dx · flux / diffusivity, by side; nothing where ``mask`` is not above 0."""
-
-    mask: object
-    amounts: object
-    axis: int
-
-
 @ti.func
-def _add_fluxes_at(c, I, s, given, n, rhs: Array):
-    axis = ti.static(given.axis)
+def _add_fluxes_at(c, I, s, rhs: Array, mask: Array, n, given, axis: ti.template()):
+    """What walls give each cell beside them, dx · flux / diffusivity by side; nothing where ``mask`` is not above 0."""
     lower, upper = c + s[axis], c + n[axis] * s[axis]
-    if given.mask[lower] > 0:
-        rhs[lower] = rhs[lower] + given.amounts[2 * axis]
-    if given.mask[upper] > 0:
-        rhs[upper] = rhs[upper] + given.amounts[2 * axis + 1]
+    if mask[lower] > 0:
+        rhs[lower] = rhs[lower] + given[2 * axis]
+    if mask[upper] > 0:
+        rhs[upper] = rhs[upper] + given[2 * axis + 1]
 
 
 @kernel_family
@@ -70,10 +58,19 @@ def flux_kernels(loops):
 
     @ti.kernel
     def add_fluxes(rhs: Array, mask: Array, n: IntVector, scale: ti.f32, fluxes: Numbers):
-        for axis in ti.static(range(loops.dim)):
-            loops.each_on_plane(n, axis, _add_fluxes_at, (Given(mask, scale * fluxes, axis), n, rhs))
+        loops.each_side(n, _add_fluxes_at, (rhs, mask, n, scale * fluxes))
 
     return {"add_fluxes": add_fluxes}
+
+
+class _Diffused(NamedTuple):
+    """What is diffused, at how many m²/s: the ``component`` that begins at ``offset`` in ``a``, by its ``name`` a scalar."""
+
+    a: Any
+    diffusivity: float
+    component: int
+    offset: int
+    name: str | None
 
 
 _DAMPED = 0.425
@@ -91,7 +88,6 @@ class Diffusion:
         walls: Its sides; scalars feel what walls hold or give, else have no flux through them; velocity components feel
             their slip.
         tolerance: Relative residual of the change.
-        max_iterations: Give up after these.
         solids: No scalar flows into them but what they hold or give; they hold the velocity beside them, or let it slip.
         sweeps: Relax so often in place of the tolerance; left out, solve.
     """
@@ -101,12 +97,11 @@ class Diffusion:
         grid: Grid,
         walls: Walls,
         tolerance: float = 1e-5,
-        max_iterations: int = 500,
         solids: Solids | None = None,
         sweeps: int | None = None,
     ):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self.tolerance, self.max_iterations, self.sweeps = tolerance, max_iterations, sweeps
+        self.tolerance, self.sweeps = tolerance, sweeps
         self._solvers = {}
         self._warm: WarmSolids | None = None
         self._rhs, self._change = grid.array(), grid.array()
@@ -154,27 +149,26 @@ class Diffusion:
         if diffusivity * dt == 0:
             return None
         shift = self.grid.dx**2 / (diffusivity * dt)
-        solver = self._set_up(a, diffusivity, shift, component, offset, name)
+        what = _Diffused(a, diffusivity, component, offset, name)
+        solver = self._set_up(what, shift)
         if self.sweeps is not None:
             result = solver.sweep(self._rhs, self._change, self.sweeps)
         else:
             self._change.fill(0.0)
-            result = solver.solve(self._rhs, self._change, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        self._add(solver, self._change, ahead, 1.0 / shift, a, component, offset, name)
+            result = solver.solve(self._rhs, self._change, tolerance=self.tolerance)
+        self._add(solver, self._change, ahead, 1.0 / shift, what)
         return result
 
-    def _set_up(
-        self, a, diffusivity: float, shift: float, component: int, offset: int, name: str | None, explicit: bool = False
-    ) -> EllipticSolver:
-        """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian of ``a`` as right-hand side.
+    def _set_up(self, what: _Diffused, shift: float, explicit: bool = False) -> EllipticSolver:
+        """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian as right-hand side.
 
         What walls give is in it. ``explicit`` says that the step is made with that side alone.
         """
-        grid = self.grid
+        grid, (a, _, component, offset, name) = self.grid, what
         solver, first = self._solver(shift), self.walls.first_unknown(component)
         sides = self.walls.diffusion_sides(component, shift, name)
         if component == SCALAR and name is not None and self.solids is not None and self.solids.gives(name):
-            self._set_up_beside_warm_solids(solver, sides, a, diffusivity, offset, name)
+            self._set_up_beside_warm_solids(solver, sides, what, name)
             return solver
         uneven = bool(self.walls.held_in_part(component, name))
         if self.solids is None:
@@ -199,46 +193,36 @@ class Diffusion:
                 self.walls.add_held(self._change, solver.system.unknown, component, name)
             solver.setup(first, sides, mask, held=self._change)
         if component == SCALAR and name is not None:
-            self._add_given(solver, diffusivity, offset, name)
+            self._add_given(solver, what, name)
         return solver
 
     def _set_up_beside_warm_solids(
-        self, solver: EllipticSolver, sides: BoundaryCoefficients, a, diffusivity: float, offset: int, name: str
+        self, solver: EllipticSolver, sides: BoundaryCoefficients, what: _Diffused, name: str
     ) -> None:
         """The same for a scalar that solids hold or give."""
         if self._warm is None:
             assert self.solids is not None
             self._warm = WarmSolids(self.solids)
-        warm, first, k = self._warm, self.walls.first_unknown(SCALAR), offset // self.grid.cells
+        warm, first, k = self._warm, self.walls.first_unknown(SCALAR), what.offset // self.grid.cells
         warm.mark(name, k)
         solver.mark(first, sides, warm.free)
-        warm.compute(a, offset, name, solver.system, self._change, self._rhs)
+        warm.compute(what.a, what.offset, name, solver.system, self._change, self._rhs)
         self.walls.add_held(self._change, solver.system.unknown, SCALAR, name)
         solver.setup(first, sides, warm.free, held=self._change)
-        self._add_given(solver, diffusivity, offset, name)
-        warm.add_given(self._rhs, solver.inv_diag, name, k, self.grid.dx / diffusivity)
+        self._add_given(solver, what, name)
+        warm.add_given(self._rhs, solver.inv_diag, name, k, self.grid.dx / what.diffusivity)
 
-    def _add_given(self, solver: EllipticSolver, diffusivity: float, offset: int, name: str) -> None:
+    def _add_given(self, solver: EllipticSolver, what: _Diffused, name: str) -> None:
         """Add what walls give to the right-hand side."""
-        grid, scale = self.grid, self.grid.dx / diffusivity
-        fluxes = self.walls.fluxes(name, offset // grid.cells)
+        grid, k, scale = self.grid, what.offset // self.grid.cells, self.grid.dx / what.diffusivity
+        fluxes = self.walls.fluxes(name, k)
         if fluxes is not None:
             flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
-        self.walls.add_fluxes(self._rhs, solver.inv_diag, name, offset // grid.cells, scale)
+        self.walls.add_fluxes(self._rhs, solver.inv_diag, name, k, scale)
 
-    def _add(
-        self,
-        solver: EllipticSolver,
-        change,
-        scale: float,
-        step: float,
-        a,
-        component: int,
-        offset: int,
-        name: str | None,
-    ) -> None:
+    def _add(self, solver: EllipticSolver, change, scale: float, step: float, what: _Diffused) -> None:
         """Add ``scale`` times a change, that of a step of diffusivity · dt / dx² = ``step``, and fill ghosts."""
-        grid, solids, system = self.grid, self.solids, solver.system
+        grid, solids, system, (a, _, component, offset, name) = self.grid, self.solids, solver.system, what
         if solids is None or component == SCALAR:
             self._kernels.add_change(change, a, grid.n, offset, scale)
         else:
@@ -303,20 +287,20 @@ class Diffusion:
         # With the solver that the implicit part is going to take.
         shift = self.grid.dx**2 / (diffusivity * (dt - first))
         scale = diffusivity * first / self.grid.dx**2
-        solver = self._set_up(a, diffusivity, shift, component, offset, name, explicit=True)
-        self._add(solver, self._rhs, scale, scale, a, component, offset, name)
+        what = _Diffused(a, diffusivity, component, offset, name)
+        self._add(self._set_up(what, shift, explicit=True), self._rhs, scale, scale, what)
         return None
 
     def advance_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
-        self.grid.require(self.grid.dim, velocity=velocity)
-        axes = range(self.grid.dim) if viscosity * dt else ()
-        results = (self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
-        return [result for result in results if result is not None]
+        return self._each_component(self.advance, velocity, viscosity, dt)
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
+        return self._each_component(self.diffuse, velocity, viscosity, dt)
+
+    def _each_component(self, diffuse, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         self.grid.require(self.grid.dim, velocity=velocity)
         axes = range(self.grid.dim) if viscosity * dt else ()
-        results = (self.diffuse(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
+        results = (diffuse(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
         return [result for result in results if result is not None]

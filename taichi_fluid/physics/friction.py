@@ -150,7 +150,8 @@ def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array)
 
 
 @ti.func
-def _add_change(c, I, s, change: Array, u, scale):
+def add_change_at(c, I, s, change: Array, u, scale):
+    """Add ``scale`` times a change."""
     u.a[u.offset + c] = u.a[u.offset + c] + scale * change[c]
 
 
@@ -245,7 +246,7 @@ def beside_solids_kernels(loops):
         """Add ``scale`` times a change before."""
         surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, ti.f32(NEAREST))
         unknowns, u = Unknowns(unknown, first, wrap, n), Component(a, offset, component)
-        each_cell(n, _add_change, (change, u, scale))
+        each_cell(n, add_change_at, (change, u, scale))
         each_cell(n, _from_middle_at, (u, unknowns, surface, step))
 
     return {"to_middles": to_middles, "compute_beside_solids": compute_beside_solids, "from_middles": from_middles}

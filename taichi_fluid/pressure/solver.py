@@ -103,7 +103,7 @@ class EllipticSolver:
         """Reciprocal diagonal of the operator; positive exactly where it is solved for."""
         return self.system.inv_diag
 
-    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0, held=None) -> None:
+    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, held=None) -> None:
         """Solve for the cells from integer position ``first`` upwards, with these sides.
 
         Args:
@@ -111,7 +111,6 @@ class EllipticSolver:
             sides: What stands around them.
             mask: An array over the grid, positive where to solve; left out, everywhere from ``first``. Given one, or
                 ``held``, the set-up is always done afresh.
-            offset: Where the mask begins in its array.
             held: What places that are not solved for add to the diagonal of each cell beside them, where that is not
                 the same everywhere; left out, ``sides.inside``.
 
@@ -121,23 +120,22 @@ class EllipticSolver:
         self.grid.require(**given(held=held))
         if mask is None and held is None and (first, sides) == self._problem:
             return
-        self.mark(first, sides, mask, offset)
+        self.mark(first, sides, mask)
         self.system.set_diagonal(sides, first, sides.shift, held)
         self._finish_setup(
             sides, definite=sides.shift != 0 or any(sides.box), look=mask is not None and sides.shift == 0
         )
         self._problem = (first, sides) if mask is None and held is None else None
 
-    def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0) -> None:
+    def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None) -> None:
         """Only mark what is solved for, in ``system.unknown``; ``setup`` does this too."""
         sides.require(first, self.grid.dim)
-        if mask is not None:
-            self.grid.require(None, offset, mask=mask)
+        self.grid.require(**given(mask=mask))
         self.system.set_sides(sides, cut=False)
         if mask is None:
             self.system.mark_box(first)
         else:
-            self.system.mark_positive(mask, first, offset)
+            self.system.mark_positive(mask, first)
         self.system.set_ghosts(self.system.unknown, self.system.wrap)
 
     def setup_open(self, open, sides: BoundaryCoefficients) -> None:

@@ -140,7 +140,7 @@ class SpectralSolver:
         """One: there are no solids."""
         return 1
 
-    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, offset: int = 0, held=None) -> None:
+    def setup(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, held=None) -> None:
         """Solve for all cells of the box, with these sides; the other arguments are for other solvers.
 
         Raises:

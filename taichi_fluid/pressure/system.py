@@ -249,9 +249,9 @@ def _is_inside(c, I, s, unknown: Array, first):
 
 
 @ti.func
-def _mark_if_positive(c, I, s, values: Array, offset, unknown: Array, first):
+def _mark_if_positive(c, I, s, values: Array, unknown: Array, first):
     _is_inside(c, I, s, unknown, first)
-    if values[offset + c] <= 0:
+    if values[c] <= 0:
         unknown[c] = ti.f32(0.0)
 
 
@@ -319,8 +319,8 @@ def setup_kernels(loops, held_by_cell):
         each_cell(n, _is_inside, (unknown, first))
 
     @ti.kernel
-    def mark_positive(values: Array, offset: ti.i32, unknown: Array, n: Index, first: Index):
-        each_cell(n, _mark_if_positive, (values, offset, unknown, first))
+    def mark_positive(values: Array, unknown: Array, n: Index, first: Index):
+        each_cell(n, _mark_if_positive, (values, unknown, first))
 
     @ti.kernel
     def close_sides(open: Array, n: Index, kept: Flags):
@@ -427,9 +427,9 @@ class LinearSystem:
         """Solve where the integer position is at least ``first`` along every axis."""
         self._kernels.mark_box(self.unknown, self.n, int_vector(self.grid.dim)(*first))
 
-    def mark_positive(self, values, first: tuple[int, ...], offset: int = 0) -> None:
-        """Solve where ``values[offset:…]`` is positive, from the integer position ``first`` upwards."""
-        self._kernels.mark_positive(values, offset, self.unknown, self.n, int_vector(self.grid.dim)(*first))
+    def mark_positive(self, values, first: tuple[int, ...]) -> None:
+        """Solve where ``values`` are positive, from the integer position ``first`` upwards."""
+        self._kernels.mark_positive(values, self.unknown, self.n, int_vector(self.grid.dim)(*first))
 
     def set_open(self, open) -> None:
         """Take the openness of all faces."""

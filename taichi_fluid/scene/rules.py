@@ -200,16 +200,19 @@ class Scene(Config):
                 raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
 
     def _check_places(self) -> None:
-        """Sources and pictures touch the box."""
-        for i, source in enumerate(self.sources):
-            a, b, radius = source.geometry()
-            points, reach = ([a], b) if source.shape == "box" else ([a, b], (radius,) * self.dim)
+        """Sources, bodies of liquid and pictures touch the box."""
+        placed: dict[str, Any] = {f"sources[{i}]": source for i, source in enumerate(self.sources)}
+        if self.liquid is not None:
+            placed |= {f"liquid.bodies[{i}]": body for i, body in enumerate(self.liquid.bodies)}
+        for where, thing in placed.items():
+            a, b, radius = thing.geometry()
+            points, reach = ([a], b) if thing.shape == "box" else ([a, b], (radius,) * self.dim)
             for axis, edge in enumerate(self.domain.size):
                 low = min(p[axis] for p in points) - reach[axis]
                 high = max(p[axis] for p in points) + reach[axis]
                 if high <= 0 or low >= edge:
                     raise ValueError(
-                        f"sources[{i}] reaches from {low:g} to {high:g} m along axis {axis}; it must touch the box, "
+                        f"{where} reaches from {low:g} to {high:g} m along axis {axis}; it must touch the box, "
                         f"which reaches from 0 to {edge:g} m"
                     )
         for i, picture in enumerate(self.pictures):

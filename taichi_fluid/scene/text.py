@@ -83,7 +83,7 @@ def read_file(path: str | Path) -> str:
     except FileNotFoundError:
         raise SceneError(f"there is no scene file {shortened(str(path), 300)}.") from None
     except UnicodeDecodeError as error:
-        raise SceneError(f"{named} cannot be read: {error}.") from None
+        raise SceneError(f"{named} cannot be read: it is no text in UTF-8, from byte {error.start} on.") from None
     except ValueError as error:
         raise SceneError(f"{named} {error}.") from None
 

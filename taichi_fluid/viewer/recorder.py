@@ -28,10 +28,15 @@ UNBALANCED = 1e-3
 
 
 class Recorder:
-    """Writes each picture to a video or as a numbered PNG file, and a sheet of a few of them at the end."""
+    """Writes each picture to a video or as a numbered PNG file, and a sheet of a few of them at the end.
+
+    Attributes:
+        shown: How many pictures there have been.
+        written: The files so far; a video once it is closed.
+    """
 
     def __init__(self, outputs: Outputs, pictures: int, width: int, height: int, fps: float):
-        self._outputs, self._shown = outputs, 0
+        self._outputs, self.shown = outputs, 0
         count = min(SHEET_PICTURES, pictures)
         self._wanted = {round((i + 1) * pictures / count) - 1 for i in range(count)}
         self._kept: list[np.ndarray] = []
@@ -45,13 +50,13 @@ class Recorder:
         if self._video:
             self._video.write(picture)
         if self._outputs.folder:
-            path = self._outputs.folder / f"frame_{self._shown:05d}.png"
+            path = self._outputs.folder / f"frame_{self.shown:05d}.png"
             write_png(path, picture)
             self.written.append(path)
-        if self._shown in self._wanted:
+        if self.shown in self._wanted:
             self._kept.append(halved(picture))
         self._last = picture
-        self._shown += 1
+        self.shown += 1
 
     def finish(self) -> list[Path]:
         """Close the video and write the poster; the files written, the poster last. Nothing if nothing was shown."""

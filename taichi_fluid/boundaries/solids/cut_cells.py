@@ -64,9 +64,7 @@ class CutCells:
     @ti.func
     def velocity_at(self, c, I, s, axis):
         """Velocity along ``axis`` of the solid nearest to the lower face of ``c`` along ``axis``, m/s."""
-        # An axis known while the kernel is traced has the type ``default_ip``, and a place in a vector is of 32 bits.
-        own = ti.cast(axis, ti.i32)
-        return self.velocity_of(self.row_at(c, s, axis), self.middle_of(I, own), own)
+        return self.velocity_of(self.row_at(c, s, axis), self.middle_of(I, axis), axis)
 
     @ti.func
     def distance_at(self, c, s, axis):
