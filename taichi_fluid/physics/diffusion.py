@@ -9,7 +9,7 @@ from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
-from ..kernels import Array, int_vector, kernel_family
+from ..kernels import Array, copy_values, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
 from ..pressure.solver import EllipticSolver, SolveResult
@@ -30,6 +30,11 @@ def _add_change(c, I, s, change: Array, a: Array, offset, scale):
     a[offset + c] = a[offset + c] + scale * change[c]
 
 
+@ti.func
+def _take_mean_at(c, I, s, a: Array, out: Array, offset):
+    out[offset + c] = ti.f32(0.5) * (out[offset + c] + a[offset + c])
+
+
 @kernel_family
 def diffusion_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
@@ -42,7 +47,12 @@ def diffusion_kernels(loops):
     def add_change(change: Array, a: Array, n: IntVector, offset: ti.i32, scale: ti.f32):
         each_cell(n, _add_change, (change, a, offset, scale))
 
-    return {"compute_laplacian": compute_laplacian, "add_change": add_change}
+    @ti.kernel
+    def take_mean(a: Array, out: Array, n: IntVector, offset: ti.i32):
+        """Of ``out`` as it is and ``a``."""
+        each_cell(n, _take_mean_at, (a, out, offset))
+
+    return {"compute_laplacian": compute_laplacian, "add_change": add_change, "take_mean": take_mean}
 
 
 @argument
@@ -307,11 +317,25 @@ class Diffusion:
         self._add(solver, self._rhs, scale, scale, a, component, offset, name)
         return None
 
-    def advance_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
-        """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
+    def advance_velocity(self, velocity, viscosity: float, dt: float, rubbed=None) -> list[SolveResult]:
+        """``advance`` every component of a velocity in place.
+
+        Args:
+            velocity: m/s, ghosts filled.
+            viscosity: Kinematic, m²/s.
+            dt: Seconds.
+            rubbed: If given, is made the velocity that friction is reckoned with, but for its ghosts: the one before, or of
+                an implicit beginning, which goes on by twice its change, the mean of those before and after.
+        """
         self.grid.require(self.grid.dim, velocity=velocity)
+        if rubbed is not None:
+            self.grid.require(self.grid.dim, rubbed=rubbed)
+            copy_values(velocity, rubbed)
         axes = range(self.grid.dim) if viscosity * dt else ()
-        results = (self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes)
+        results = [self.advance(velocity, viscosity, dt, axis, axis * self.grid.cells) for axis in axes]
+        if rubbed is not None and self.begins_implicitly(viscosity, dt):
+            for axis in axes:
+                self._kernels.take_mean(velocity, rubbed, self.grid.n, axis * self.grid.cells)
         return [result for result in results if result is not None]
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:

@@ -8,6 +8,7 @@ from ..kernels import copy_values
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
+from ..physics.friction import NEAREST, NEAREST_EXPLICIT
 from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
@@ -37,6 +38,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
     """
     engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
+    engine.nearest = 0.0
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
@@ -95,7 +97,10 @@ def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
     """The first part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
     if viscosity := fluid.viscosity:
-        engine.diffusion_results += engine.diffusion.advance_velocity(engine.state.velocity.current, viscosity, dt)
+        velocity, rubbed = engine.state.velocity.current, engine.rubbed if engine.solids else None
+        if rubbed is not None:
+            engine.nearest = NEAREST if engine.diffusion.begins_implicitly(viscosity, dt) else NEAREST_EXPLICIT
+        engine.diffusion_results += engine.diffusion.advance_velocity(velocity, viscosity, dt, rubbed)
         yield
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "diffusivity"):
