@@ -225,6 +225,12 @@ class Engine:
         if self.solids and self.solids.update(time) and "projection" in vars(self):
             self.projection.update()
 
+    def move_as_at(self, time: float) -> None:
+        """Let sides and solids, where those are now, move as they do at ``time``, s; the next filling brings it in."""
+        self.walls.at(time)
+        if self.solids:
+            self.solids.move_as_at(time)
+
     def fill_scalars(self) -> None:
         """Make what is carried heed sides and solids: nothing inside solids, and all ghosts filled."""
         for quantity, offset in self.state.scalars():

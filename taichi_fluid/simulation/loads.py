@@ -102,8 +102,10 @@ class SolidsInFlow(Solids):
         implicit = self._loads.friction(index, diffused, viscosity)
         if earlier.rubbed is None:
             return implicit
+        flow.move_as_at(flow.time - earlier.dt)
         self.walls.fill_velocity(earlier.rubbed, keep=True)
         first = self._loads.friction(index, earlier.rubbed, viscosity, earlier.nearest)
+        flow.move_as_at(flow.time)
         return 0.5 * (first + implicit)
 
     @functools.cached_property

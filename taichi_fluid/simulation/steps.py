@@ -36,6 +36,8 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     """Take the flow to the middle of the step, where ``solver.scheme`` asks for that.
 
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
+    Sides and solids move as at its beginning for the first, as in its middle for the projection: of one that speeds up both
+    pressures of the step hold the same.
     """
     engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
     engine.nearest = 0.0
@@ -44,6 +46,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
     copy_values(velocity.current, before)
     viscosity = engine.scene.fluid.viscosity
+    engine.move_as_at(engine.time)
     # An implicit beginning must know what friction is in balance with.
     early = 0.5 * half if viscosity and engine.diffusion.begins_implicitly(viscosity, dt) else 0.0
     if early:
@@ -53,10 +56,12 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if early:
         _press(engine, -engine.lasting(early))
     _push(engine, half - early)
+    engine.move_as_at(engine.time + half)
     engine.fill_velocity()
     yield
     yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
     _project(engine, half)
+    engine.move_as_at(engine.time + dt)
 
 
 def advect(engine: Engine, dt: float) -> Iterator[None]:
