@@ -166,6 +166,9 @@ DE_VAHL_DAVIS = {
 }
 """Mean Nusselt number, largest u on x = 1/2 and largest v on y = 1/2, in κ/L. G. de Vahl Davis, Int. J. Numer. Meth. Fluids
 3 (1983), 249, table I."""
+CLEVER_BUSSE = {5_000: 2.116, 10_000: 2.661}
+"""Nusselt number of steady rolls by Rayleigh number, Pr = 0.71, wave number 3.117. R. M. Clever and F. H. Busse, J. Fluid
+Mech. 65 (1974), 625."""
 CLAMPED_MACCORMACK = {
     "zalesak": {32: 0.924263, 64: 0.858958, 128: 0.584582},
     "vortex": {32: 0.509941, 64: 0.345647, 128: 0.23517},
