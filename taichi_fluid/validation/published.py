@@ -191,3 +191,6 @@ SCHAEFER_TUREK_PERIODIC = {
     "pressure": (2.46, 2.50),
 }
 """2D-2, Re = 100: the largest drag and lift, and the pressure half a period after the largest lift, table 4."""
+DUETSCH = ((2.09, 0.03), (1.45, 0.02))
+"""Cylinder that swings in a fluid at rest, Re = 100, Keulegan-Carpenter number 5: Morison's coefficients of drag and of added
+mass, and by what part others are off these. H. Dütsch, F. Durst, S. Becker and H. Lienhart, J. Fluid Mech. 360 (1998), 249."""

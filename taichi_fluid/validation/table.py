@@ -52,6 +52,14 @@ CASES = {
             10,
         ),
         Case("sphere", "sphere in a stream, Re 100", "Schiller and Naumann 1933", bodies.sphere, 10, 5),
+        Case(
+            "oscillating",
+            "a cylinder that swings in a fluid at rest, Re 100",
+            "Dütsch et al. 1998",
+            bodies.oscillating,
+            20,
+            10,
+        ),
         Case("turning", "flow between two cylinders, one of which turns", "exact", moving.turning, 64, 32),
         Case(
             "aslant", "flow in a channel not aligned with the grid, driven by a force", "exact", moving.aslant, 128, 64
