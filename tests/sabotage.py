@@ -49,6 +49,18 @@ SABOTAGES = {
         "simulation/steps.py", '    """Make the velocity free of divergence, but for what expands."""\n', "    return\n",
         "test_simulation.py::test_hot_smoke_rises_and_the_mass_is_what_the_source_gave",
     ),
+    "sides and solids as fast as at the end all through a step": Sabotage(
+        "simulation/steps.py", "    engine.move_as_at(engine.time + half)\n", "    engine.move_as_at(engine.time + dt)\n",
+        "test_reflection.py::test_a_ball_that_swings_is_pressed_alike_at_both_ends_of_a_step",
+    ),
+    "friction of the second half alone": Sabotage(
+        "simulation/loads.py", "        return 0.5 * (first + implicit)\n", "        return implicit\n",
+        "test_loads.py::test_a_plate_that_swings_rubs_with_the_momentum_that_the_fluid_gains",
+    ),
+    "a checkpoint without the first friction": Sabotage(
+        "simulation/snapshot.py", '            wanted["earlier rubbed"] = rubbed\n', "            pass\n",
+        "test_checkpoints.py::test_a_load_is_what_it_was",
+    ),
     "no solids": Sabotage(
         "boundaries/solids/solids.py", "        self._kernels.enforce(velocity, *self.arguments())\n", "",
         "validation/test_curved_wall.py::test_closed_faces_carry_the_velocity_of_their_solid_after_every_step",

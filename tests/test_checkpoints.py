@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from scenes_for_tests import scene
 
 import taichi_fluid as tf
 from taichi_fluid.boundaries.solids import Motion
@@ -72,6 +73,19 @@ def test_a_flow_goes_on_bit_for_bit(flow, tmp_path):
     for name, values in one.items():
         np.testing.assert_array_equal(values, two[name], err_msg=name)
     assert other.burnt == simulation.burnt
+
+
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_a_load_is_what_it_was(scheme, tmp_path):
+    """Of the step before the checkpoint, whose pressures and first friction are in it."""
+    ball = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "swing": [0.02, 0.01], "angular_velocity": 1.0}
+    config = scene((12, 12), 1 / 12, {"viscosity": 0.01}, {"scheme": scheme, "dt": 0.02})
+    simulation = tf.Simulation(config.with_values({"solids": [ball]}))
+    for _ in range(3):
+        simulation.step()
+    before = simulation.solids.load(0)
+    other = tf.load(tf.save(simulation, tmp_path / "x"))
+    assert min(map(abs, before.friction)) > 0 and other.solids.load(0) == before
 
 
 def test_what_no_scene_knows_goes_with_it(tmp_path):

@@ -21,6 +21,7 @@ SAME = {
     "exp(-((x-0.5)**2 + (y-0.5)**2) / 0.1)": np.exp(-((X - 0.5) ** 2 + (Y - 0.5) ** 2) / 0.1),
     "min(x, y, 0.5) + max(x, t)": np.minimum(np.minimum(X, Y), 0.5) + np.maximum(X, T),
     "abs(x) + sqrt(y) + log(y) + tan(x) + tanh(y)": abs(X) + np.sqrt(Y) + np.log(Y) + np.tan(X) + np.tanh(Y),
+    "sinh(x) * cosh(y)": np.sinh(X) * np.cosh(Y),
     "step(x)": (X >= 0) * 1.0,
     "(0 < x) * 3": (X > 0) * 3.0,
     "0 < x <= 1": ((X > 0) & (X <= 1)) * 1.0,

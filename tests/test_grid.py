@@ -190,7 +190,7 @@ def doors(dim):
         (diffusion.diffuse, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
         (diffusion.advance, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
         (diffusion.diffuse_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1}),
-        (diffusion.advance_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1}),
+        (diffusion.advance_velocity, {"velocity": v(), "viscosity": 1.0, "dt": 0.1, "rubbed": v()}),
         (add_buoyancy, {"grid": grid, "velocity": v(), "scalar": s(), "gravity": gravity, "coefficient": 1.0, "dt": 0.1}),
         (accelerate, {"grid": grid, "velocity": v(), "acceleration": gravity, "dt": 0.1}),
         (add_confinement, {"grid": grid, "walls": walls, "velocity": v(), "length": 0.1, "dt": 0.1, "scratch": (v(), v(), s())}),

@@ -373,3 +373,29 @@ def test_particles_that_are_not_finite_are_named_after_a_step(dim, name, said):
     simulation.reset()
     simulation.step(0.01)
     simulation.check()
+
+
+@pytest.mark.parametrize("transfer", ["apic", "flip"])
+def test_a_velocity_that_is_set_is_that_of_the_liquid(transfer):
+    """What is linear turns and stretches the particles as it says, and the next step goes on from it."""
+    config = water(
+        [1.0, 1.0], 16, [([0.2, 0.2], [0.8, 0.8])], fluid={"gravity": [0.0, 0.0]}, liquid={"transfer": transfer}
+    )
+    simulation = tf.Simulation(config)
+    simulation.set(velocity=["0.3 + 0.5*(x - 0.5)", "0.1 - 0.5*(y - 0.5)"])
+    parts = simulation.liquid.particles.to_numpy()
+    x, y = parts["position"].T
+    assert parts["velocity"][:, 0] == pytest.approx(0.3 + 0.5 * (x - 0.5), abs=1e-5)
+    assert parts["velocity"][:, 1] == pytest.approx(0.1 - 0.5 * (y - 0.5), abs=1e-5)
+    for _ in range(4):
+        simulation.step(0.05)
+    moved = simulation.liquid.particles.to_numpy()["position"].mean(axis=0) - [0.5, 0.5]
+    assert moved == pytest.approx([0.3 * 0.2, 0.1 * 0.2], rel=0.1)
+
+
+@pytest.mark.parametrize("given", [{"smoke": 1.0}, {"velocity": [0.0, 0.0], "projected": True}])
+def test_of_a_liquid_nothing_but_its_velocity_can_be_set(given):
+    simulation = tf.Simulation(water([1.0, 1.0], 8, [([0.0, 0.0], [1.0, 0.5])]))
+    with pytest.raises(ValueError, match="nothing but the velocity"):
+        simulation.set(**given)
+    assert "smoke" not in simulation.state.carried

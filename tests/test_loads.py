@@ -204,6 +204,28 @@ def stream_force(simulation, lower, upper):
     return total
 
 
+@pytest.mark.parametrize("dt", [0.02, 0.0005])
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_a_plate_that_swings_rubs_with_the_momentum_that_the_fluid_gains(scheme, dt):
+    """In its own plane, step by step, whether the first half of a step is implicit or, as the short one, explicit."""
+    cells, top = 34, 0.2
+    config = scene((4, cells), 1 / cells, {"viscosity": 0.01, "rho": 1.0}, {"scheme": scheme}, boundaries="periodic")
+    plate = {"shape": "box", "center": [0.0, 0.0], "size": [9.0, 2 * top], "swing": [0.1, 0.0], "swing_period": 1.0}
+    simulation = Simulation(config.with_values({"solids": [plate]}))
+    outside = np.abs((np.arange(cells) + 0.5) / cells - 0.5) < 0.5 - top  # faces that are solved for
+
+    def momentum():
+        return simulation.to_numpy("velocity")[0][:, outside].astype(float).sum() / cells**2
+
+    before, pulls, gains = momentum(), [], []
+    for _ in range(12):
+        simulation.step(dt)
+        pulls.append(-simulation.solids.load(0).friction[0])
+        before, gained = momentum(), before
+        gains.append((before - gained) / dt)
+    assert pulls == pytest.approx(gains, rel=2e-3, abs=2e-3 * max(gains))
+
+
 def test_a_steady_drag_is_the_momentum_that_the_stream_loses():
     cells = 48
     simulation = channel(cells, 9.0)

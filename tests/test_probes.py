@@ -199,6 +199,54 @@ def test_what_flows_through_a_plane_is_what_lies_behind_it(grid):
     assert passed == pytest.approx(behind[-1] - behind[0], rel=0.005)
 
 
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_heat_that_is_only_conducted_passes_every_plane(dim, grid):
+    """From a warm wall to a cold one: diffusivity times the slope, on the walls too; nothing along them."""
+    walls = [{"kind": "no-slip", "temperature": value} for value in (3.0, 1.0)]
+    fluid = {"heat_diffusion": 0.05, "gravity": [0.0] * dim}
+    sides = [walls, *[["no-slip", "no-slip"]] * (dim - 1)]
+    config = scene((8, 6, 4)[:dim], 1 / 8, fluid, {"dt": 2.0}, boundaries=sides)
+    simulation = Simulation(config.with_values({"domain.grid": grid}))
+    rows = [
+        {"name": f"at{k}", "kind": "plane", "quantity": "temperature", "axis": "x", "position": k / 8} for k in range(9)
+    ]
+    rows += [{"name": "along", "kind": "plane", "quantity": "temperature", "axis": "y", "position": 0.375}]
+    with Probes(simulation, rows) as probes:
+        for _ in range(60):
+            simulation.step()
+        found = probes.rows[-1]
+    area = 0.75 * (0.5 if dim == 3 else 1.0)
+    for k in range(9):
+        assert found[f"at{k}"] == pytest.approx(0.05 * 2.0 * area, rel=1e-3)
+    assert found["along"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_heat_leaves_a_solid_through_planes_around_it():
+    """As much as the walls take; nothing through the faces that another solid closes."""
+    wall = {"kind": "no-slip", "temperature": 0.0}
+    fluid = {"heat_diffusion": 0.05, "gravity": [0.0, 0.0]}
+    config = scene((24, 24), 1 / 24, fluid, {"dt": 2.0}, boundaries=[[wall, wall]] * 2)
+    hot = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "temperature": 4.0}
+    screen = {"shape": "box", "center": [0.5, 0.125], "size": [0.5, 0.0833]}
+    simulation = Simulation(config.with_values({"solids": [hot, screen]}))
+    edges = {"lower": [0.0, 0.25], "upper": [1.0, 0.75]}
+    around = [("x", 0.25, edges), ("x", 0.75, edges)]
+    around += [("y", at, {"lower": [0.25, 0.0], "upper": [0.75, 1.0]}) for at in (0.25, 0.75)]
+    around += [(axis, at, {}) for axis in "xy" for at in (0.0, 1.0)]
+    around += [("y", 0.125, {"lower": [0.25, 0.0], "upper": [0.75, 1.0]})]
+    rows = [
+        {"name": f"p{k}", "kind": "plane", "quantity": "temperature", "axis": axis, "position": at, **region}
+        for k, (axis, at, region) in enumerate(around)
+    ]
+    with Probes(simulation, rows) as probes:
+        for _ in range(60):
+            simulation.step()
+        found = [probes.rows[-1][f"p{k}"] for k in range(9)]
+    leaves, taken = -found[0] + found[1] - found[2] + found[3], -found[4] + found[5] - found[6] + found[7]
+    assert leaves == pytest.approx(taken, rel=1e-3) and leaves > 0.5
+    assert found[8] == 0.0
+
+
 def test_times_come_by_steps_or_by_seconds():
     simulation = Simulation(box(2, dt=0.02))
     one = {"kind": "extreme", "quantity": "speed"}

@@ -150,8 +150,8 @@ REFUSED = {
     "unknown name": ([inflow("z", 0.0), "open"], ["boundaries[0][0].velocity: 'z'", "x, y, t"]),
     "not finite": ([inflow("log(y-0.2)", 0.0), "open"], ["component 0, 'log(y-0.2)'", "at most 1e+06 m/s"]),
     "a wall": (
-        [{"kind": "moving-wall", "velocity": [0.0, "y"]}, "open"],
-        ["moving-wall; only the velocity of an inflow"],
+        [{"kind": "moving-wall", "velocity": ["y", 0.0]}, "open"],
+        ["boundaries[0][0].velocity changes along axis 0", "in its own plane only"],
     ),
     "unbalanced": ([inflow("y", 0.0), inflow(0.1, 0.0)], ["more flows in than out"]),
     "changing in a closed box": ([inflow("t", 0.0), inflow("t", 0.0)], ["changes with t", "no side is open"]),
@@ -169,3 +169,44 @@ def test_what_cannot_flow_in_is_refused_in_a_sentence(case):
 
 def test_what_flows_out_as_it_flows_in_needs_no_open_side():
     box((4, 4), [[inflow("y*(0.4-y)", 0.0), inflow("y*(0.4-y)", 0.0)], ["free-slip", "free-slip"]])
+
+
+def test_what_changes_along_an_inflow_alone_needs_no_open_side():
+    box((4, 4), [[inflow(0.1, "sin(t)"), inflow(0.1, "t*y")], ["free-slip", "free-slip"]])
+
+
+@pytest.mark.parametrize("grid", ["staggered", "collocated"])
+def test_a_wall_moves_as_an_expression_says(dim, grid):
+    """Halfway between the last value and the ghost, at its time; in 3D both components in its plane."""
+    lid = {"kind": "moving-wall", "velocity": ["x*(1 + t)", 0.0, "x - t"][:dim]}
+    sides = [["no-slip", "no-slip"], ["no-slip", lid], ["free-slip", "free-slip"]][:dim]
+    simulation = Simulation(box((5, 4, 3)[:dim], sides, **{"domain.grid": grid}))
+    velocity = simulation.state.velocity.current
+    simulation.walls.at(0.5)
+    simulation.walls.fill_velocity(velocity)
+    padded = simulation.grid.to_numpy_padded(velocity).astype(np.float64)
+    for k, said in ((0, lambda x: 1.5 * x), (2, lambda x: x - 0.5))[: dim - 1]:
+        x = 0.1 * np.arange(1, 5) if (k, grid) == (0, "staggered") else 0.1 * (np.arange(5) + 0.5)
+        at = slice(2, 6) if (k, grid) == (0, "staggered") else slice(1, 6)
+        lines = (padded[k][at, 4] + padded[k][at, 5]) / 2
+        if dim == 3:
+            lines = lines[:, 2]
+        np.testing.assert_allclose(lines, said(x), atol=1e-6)
+    assert simulation.walls.fastest == pytest.approx(0.75, rel=0.15)
+
+
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_a_wall_that_swings_drags_the_fluid_as_stokes_has_it(scheme):
+    """His second problem, 100 steps a period; split steps are of first order in time."""
+    cells, viscosity, omega = 64, 0.01, 2 * np.pi
+    depth = np.sqrt(2 * viscosity / omega)
+    wall = {"kind": "moving-wall", "velocity": ["cos(2*pi*t)", 0.0]}
+    made = scene((2, cells), 0.5 / cells, {"viscosity": viscosity}, {"scheme": scheme, "dt": 0.01}, (),
+                 [("periodic", "periodic"), (wall, "free-slip")])  # fmt: skip
+    simulation = Simulation(made.with_values({"initial.velocity": [f"exp(-y/{depth}) * cos(y/{depth})", 0.0]}))
+    for _ in range(100):
+        simulation.step()
+    y = (np.arange(cells) + 0.5) * 0.5 / cells
+    exact = np.exp(-y / depth) * np.cos(omega * simulation.time - y / depth)
+    error = np.abs(simulation.to_numpy("velocity")[0] - exact).max()
+    assert error < (0.003 if scheme == "reflection" else 0.02)

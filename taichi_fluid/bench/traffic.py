@@ -126,6 +126,7 @@ TRAFFIC = {
     "region_kernels.remove_means": ("x order  x order", "x"),
     "diffusion_kernels.compute_laplacian": ("a:1 inv_diag", "out"),
     "diffusion_kernels.add_change": ("change a:1", "a:1"),
+    "diffusion_kernels.take_mean": ("a:1 out:1", "out:1"),
     "beside_solids_kernels.to_middles": ("open:1 distance", "clearance"),
     "beside_solids_kernels.compute_beside_solids": ("a:1 unknown", "held out"),
     "beside_solids_kernels.from_middles": ("change a:1 open:1", "a:1"),

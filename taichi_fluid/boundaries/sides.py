@@ -182,7 +182,7 @@ class Side:
     Args:
         kind: Which of these.
         velocity: Of a moving wall or an inflow, m/s; a wall must not move along its own axis. Empty means 0.
-        profiles: Of an inflow, by component, what takes the place of one number; its mean is known once there is a grid.
+        profiles: Of such a velocity, by component, what takes the place of one number; its mean is known once there is a grid.
         values: What is on the side, of quantities by name, one number or one for each component: of an inflow what the
             fluid carries in, of a wall what it holds at its own place, such as the temperature of a heated one. In place
             of a number there may be a ``Profile``, an array or a function, as it has them.
@@ -237,6 +237,10 @@ class Side:
     def varies(self) -> bool:
         """Whether a velocity of any of it changes with time."""
         return any(profile.varies for patch in self.patches for profile in patch.profiles.values())
+
+    def flow_varies(self, axis: int) -> bool:
+        """Whether what flows in through it, a side across ``axis`` but for its parts, changes with time."""
+        return self.kind.through == "given" and axis in self.profiles and self.profiles[axis].varies
 
     def holds(self, name: str | None) -> bool:
         """Whether this is a wall that holds a quantity at a value."""
@@ -355,7 +359,7 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float
                 total += float(np.abs(speed).sum())
     if any(side.lets_out for pair in sides for side in pair):
         return
-    if any(side.varies for pair in sides for side in pair):
+    if any(patch.flow_varies(axis) for axis, pair in enumerate(sides) for side in pair for patch in side.patches):
         raise ValueError("an inflow changes with t, and no side is open: what flows in must have somewhere to go")
     if abs(net) > 1e-6 * total:
         inflows = [
@@ -388,8 +392,12 @@ def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
         raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
     if side.values and not (kind.through == "given" or kind.is_closed):
         raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value")
-    if side.profiles and kind.through != "given":
-        raise ValueError(f"{where} is {kind.name}; only the velocity of an inflow differs from place to place")
+    if side.profiles and not kind.has_velocity:
+        raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
+    if kind.is_closed and axis in side.profiles:
+        raise ValueError(
+            f"{where}.velocity changes along axis {axis}; a wall moves in its own plane only: make that 0.0"
+        )
     if side.fluxes and not kind.is_closed:
         raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
     for name in side.values:

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from ..scene import Scene, SceneError
 
-FORMAT = 2
+FORMAT = 3
 """Version of what is written; another one is refused."""
 BEFORE = ".before"
 """What the name of the checkpoint before the last one ends with."""

@@ -202,6 +202,11 @@ class Liquid:
         self._surface.lift.fill(0.0)
         self.find_surface()
 
+    def take_velocity(self, velocity) -> None:
+        """Let the particles have a velocity on the faces, m/s, and how it changes around them."""
+        self._transfer.from_faces(self.particles, velocity, None, 0.0)
+        self._known = True
+
     def find_surface(self) -> None:
         """Find where the particles are, who has left, and the surface."""
         before = self.particles.count

@@ -11,7 +11,7 @@ from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
-from ..kernels import Array, int_vector, kernel_family
+from ..kernels import Array, copy_values, int_vector, kernel_family
 from ..limits import require_not_negative
 from ..operators.differences import difference_sum
 from ..pressure.solver import EllipticSolver, SolveResult
@@ -27,6 +27,11 @@ def _write_laplacian(c, I, s, a: Array, offset, inv_diag: Array, out: Array, n):
     out[c] = value
 
 
+@ti.func
+def _take_mean_at(c, I, s, a: Array, out: Array, offset):
+    out[offset + c] = ti.f32(0.5) * (out[offset + c] + a[offset + c])
+
+
 @kernel_family
 def diffusion_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
@@ -39,7 +44,12 @@ def diffusion_kernels(loops):
     def add_change(change: Array, a: Array, n: IntVector, offset: ti.i32, scale: ti.f32):
         each_cell(n, add_change_at, (change, Component(a, offset, SCALAR), scale))
 
-    return {"compute_laplacian": compute_laplacian, "add_change": add_change}
+    @ti.kernel
+    def take_mean(a: Array, out: Array, n: IntVector, offset: ti.i32):
+        """Of ``out`` as it is and ``a``."""
+        each_cell(n, _take_mean_at, (a, out, offset))
+
+    return {"compute_laplacian": compute_laplacian, "add_change": add_change, "take_mean": take_mean}
 
 
 @ti.func
@@ -291,9 +301,25 @@ class Diffusion:
         self._add(self._set_up(what, shift, explicit=True), self._rhs, scale, scale, what)
         return None
 
-    def advance_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
-        """``advance`` every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""
-        return self._each_component(self.advance, velocity, viscosity, dt)
+    def advance_velocity(self, velocity, viscosity: float, dt: float, rubbed=None) -> list[SolveResult]:
+        """``advance`` every component of a velocity in place.
+
+        Args:
+            velocity: m/s, ghosts filled.
+            viscosity: Kinematic, m²/s.
+            dt: Seconds.
+            rubbed: If given, is made the velocity that friction is reckoned with, but for its ghosts: the one before, or of
+                an implicit beginning, which goes on by twice its change, the mean of those before and after.
+        """
+        self.grid.require(self.grid.dim, velocity=velocity)
+        if rubbed is not None:
+            self.grid.require(self.grid.dim, rubbed=rubbed)
+            copy_values(velocity, rubbed)
+        results = self._each_component(self.advance, velocity, viscosity, dt)
+        if rubbed is not None and viscosity * dt and self.begins_implicitly(viscosity, dt):
+            for axis in range(self.grid.dim):
+                self._kernels.take_mean(velocity, rubbed, self.grid.n, axis * self.grid.cells)
+        return results
 
     def diffuse_velocity(self, velocity, viscosity: float, dt: float) -> list[SolveResult]:
         """Diffuse every component of a velocity in place; ``viscosity`` is kinematic, in m²/s."""

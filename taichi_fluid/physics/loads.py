@@ -188,6 +188,7 @@ def load_kernels(loops):
         a: Array,
         offset: ti.i32,
         component: ti.i32,
+        nearest: ti.f32,
         clearance: Array,
         first: IntVector,
         wrap: IntVector,
@@ -203,7 +204,7 @@ def load_kernels(loops):
         partials: Array,
         out: Array,
     ):
-        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, ti.f32(NEAREST))
+        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest)
         unknowns, rows = Unknowns(clearance, first, wrap, n), _Rows(begin, end)
         u = Component(a, offset, component)
         reduce(n, partials, Reduction(_nothing(), add, _friction_load_at, (u, unknowns, rows, surface)))
@@ -239,13 +240,14 @@ class Loads:
         self._kernels.sum_pressure(pressure, solved, *self._rows(index), *self.solids.arguments(), *results)
         return self._sum(1.0)
 
-    def friction(self, index: int, velocity, viscosity: float) -> np.ndarray:
+    def friction(self, index: int, velocity, viscosity: float, nearest: float = NEAREST) -> np.ndarray:
         """Force, N, and torque about its pivot, N m, of a velocity on the solid of a number: two rows of three.
 
         Args:
             index: Which solid.
             velocity: Of the staggered grid, m/s, ghosts filled.
             viscosity: Dynamic, Pa s.
+            nearest: Part of a cell nearer than which a surface does not count.
         """
         self.grid.require(self.grid.dim, velocity=velocity)
         require_not_negative("viscosity", viscosity, "Pa s")
@@ -258,7 +260,7 @@ class Loads:
             walls.fill(middles, component, component * grid.cells)
             unknowns = self._clearance, int_vector(grid.dim)(*walls.first_unknown(component)), walls.wrap
             results = self._partials, self._out
-            self._kernels.sum_friction(*where, *unknowns, *self._rows(index), *solids, *results)
+            self._kernels.sum_friction(*where, nearest, *unknowns, *self._rows(index), *solids, *results)
             total += self._sum(viscosity)
         return total
 

@@ -92,7 +92,10 @@ Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discrimi
 
 class _Solid(Config):
     velocity: Vector | None = Field(None, description="steady motion, m/s")
-    swing: Vector | None = Field(None, description="amplitude of a swing to and fro along each axis, m")
+    swing: Vector | None = Field(
+        None,
+        description="amplitude of a swing to and fro along each axis, m; at time 0 it is in its middle, at its fastest",
+    )
     swing_period: float = number(1.0, "s", "duration of a whole swing", ge=1e-3, le=1e6)
     angular_velocity: Annotated[tuple[Turn, Turn, Turn], Field(strict=False)] | Turn = Field(
         0.0, description="rad/s: one number in 2D, a vector in 3D"

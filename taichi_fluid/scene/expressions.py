@@ -40,8 +40,9 @@ def _over_all(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return combined
 
 
+_OF_ONE = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs")
 FUNCTIONS = {
-    **{name: _Function(getattr(np, name), 1, 1) for name in ("sin", "cos", "tan", "tanh", "exp", "log", "sqrt", "abs")},
+    **{name: _Function(getattr(np, name), 1, 1) for name in _OF_ONE},
     "step": _Function(lambda x: np.heaviside(x, 1.0), 1, 1),
     "min": _Function(_over_all(np.minimum), 2, 9),
     "max": _Function(_over_all(np.maximum), 2, 9),

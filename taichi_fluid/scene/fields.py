@@ -90,7 +90,7 @@ class _OnSide(Config):
 
     kind: SideKind = Field(description="kind of the side")
     velocity: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = Field(
-        None, description="of a moving wall or an inflow, m/s; of an inflow also expressions in x, y, z and t"
+        None, description="of a moving wall or an inflow, m/s: numbers, or expressions in x, y, z and t"
     )
 
     def _side(self, places: PlacesOfSide, parts: Sequence[Part] = ()) -> Side:

@@ -26,9 +26,11 @@ def bytes_needed(scene: Scene) -> int:
     sides = [side for pair in scene.domain.sides for side in pair]
     if any(side.is_open and side.parts for side in sides):
         words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
+        # For loads the pressure before, and the velocity that friction began with.
+        words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"
+        words += dim if scene.fluid.viscosity and scene.solver.scheme == "reflection" else 0
     if any(solid.values or solid.fluxes for solid in scene.solids):
         words += 1  # where it is solved for
-        words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"  # the pressure before, for loads
     if (scene.fluid.viscosity and scene.liquid is None) or any(
         rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()
     ):

@@ -25,7 +25,7 @@ def set_values(engine: Engine, *, velocity: Any = None, projected: bool = False,
 
     Each component of a velocity is asked for where it lies: on the staggered grid on its own faces, those on the sides
     included. A sequence of arrays has them all; an array ``(dim, n, …)`` the lower ones, as ``to_numpy`` gives them.
-    What sides and solids say of it holds, whatever is given.
+    What sides and solids say of it holds, whatever is given. A liquid takes it where it is, and has nothing else to set.
 
     ``simulation.set(velocity=["sin(pi*x)*cos(pi*y)", "-cos(pi*x)*sin(pi*y)"], smoke=lambda x, y: x > 0.5)``
 
@@ -45,6 +45,9 @@ def set_values(engine: Engine, *, velocity: Any = None, projected: bool = False,
 def set_beginnings(engine: Engine, sources: dict[str, Any], projected: bool, where: str = "") -> None:
     """The same for sources by name, which messages call by the name after ``where``."""
     grid, found = engine.grid, {}
+    if engine.liquid is not None:
+        for name in [name for name in sources if name != "velocity"] + ["projected"] * projected:
+            raise BeginningError(f"{where}{name} is given; of a flow with a liquid nothing but the velocity can be set")
     for name, source in sources.items():
         count = grid.dim if name == "velocity" else _components(engine, name)
         found[name] = _components_of(engine, source, count, name == "velocity", where + name)
@@ -57,6 +60,8 @@ def set_beginnings(engine: Engine, sources: dict[str, Any], projected: bool, whe
         else:
             grid.face_velocity_from_numpy(engine.state.velocity.current, values)
     engine.fill()
+    if engine.liquid is not None:
+        engine.liquid.take_velocity(engine.state.velocity.current)
     if projected:
         _project(engine)
 

@@ -99,7 +99,7 @@ class Engine:
         self.kept = Kept()
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
-        self._before = self._earlier_pressure = None
+        self._before = self._earlier_pressure = self._rubbed = None
 
     @property
     def scene(self) -> Scene:
@@ -122,7 +122,7 @@ class Engine:
         self._diffusion: Diffusion | None = None
         self.flame: Flame | None = None
         self.expansion = None
-        self.halved, self.earlier = False, None
+        self.halved, self.nearest, self.earlier = False, 0.0, None
         self.kept.forget()
         self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)
@@ -191,6 +191,13 @@ class Engine:
             self._before = self.grid.array(self.grid.dim)
         return self._before
 
+    @property
+    def rubbed(self):
+        """Room for the velocity that the first part of friction at solids is reckoned with, made at its first use."""
+        if self._rubbed is None:
+            self._rubbed = self.grid.array(self.grid.dim)
+        return self._rubbed
+
     def lasting(self, dt: float) -> float:
         """Seconds of a step ``dt`` for which what the pressure is about to take off is known, by the one before it.
 
@@ -204,7 +211,8 @@ class Engine:
         if self._earlier_pressure is None:
             self._earlier_pressure = self.grid.array()
         copy_values(self.state.pressure, self._earlier_pressure)
-        self.earlier = Earlier(self.steps, dt, self.halved, lasting, self._earlier_pressure)
+        rubbed = self.rubbed if self.halved and self.nearest else None
+        self.earlier = Earlier(self.steps, dt, self.halved, lasting, self._earlier_pressure, rubbed, self.nearest)
 
     def light(self) -> Flame:
         """The flame, built at its first use."""
@@ -216,6 +224,12 @@ class Engine:
         """Put the solids where they are at ``time``, s, and let the projection know if there is one yet."""
         if self.solids and self.solids.update(time) and "projection" in vars(self):
             self.projection.update()
+
+    def move_as_at(self, time: float) -> None:
+        """Let sides and solids, where those are now, move as they do at ``time``, s; the next filling brings it in."""
+        self.walls.at(time)
+        if self.solids:
+            self.solids.move_as_at(time)
 
     def fill_scalars(self) -> None:
         """Make what is carried heed sides and solids: nothing inside solids, and all ghosts filled."""

@@ -23,6 +23,8 @@ class Earlier(NamedTuple):
         halved: Whether the pressure is that of its own middle; else of the end of the step before.
         lasting: For how long diffusion has reckoned with the pressure, s.
         pressure: The pressure, Pa, with which diffusion has reckoned.
+        rubbed: The velocity, m/s, that the first half of friction was reckoned with; None where there is none.
+        nearest: Part of a cell nearer than which a surface did not count to that half; 0 where there is none.
     """
 
     steps: int
@@ -30,6 +32,8 @@ class Earlier(NamedTuple):
     halved: bool
     lasting: float
     pressure: Any
+    rubbed: Any
+    nearest: float
 
 
 class SolidsInFlow(Solids):
@@ -96,11 +100,13 @@ class SolidsInFlow(Solids):
         flow.projection.subtract_gradient(diffused, flow.state.pressure, -projected / (fluid.rho * dx))
         self.walls.fill_velocity(diffused, keep=True)
         implicit = self._loads.friction(index, diffused, viscosity)
-        if not earlier.halved:
+        if earlier.rubbed is None:
             return implicit
-        # The first part was that of the velocity before the step, of which the one after it is the nearest.
-        part = flow.diffusion.first_part(fluid.viscosity, earlier.dt, component=0) / earlier.dt
-        return part * self._loads.friction(index, velocity, viscosity) + (1.0 - part) * implicit
+        flow.move_as_at(flow.time - earlier.dt)
+        self.walls.fill_velocity(earlier.rubbed, keep=True)
+        first = self._loads.friction(index, earlier.rubbed, viscosity, earlier.nearest)
+        flow.move_as_at(flow.time)
+        return 0.5 * (first + implicit)
 
     @functools.cached_property
     def _loads(self) -> Loads:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._ti import argument, ti
 from ..boundaries.walls import PRESSURE, SCALAR
+from ..carried import rate_of
 from ..kernels import PARTIALS, Array, Reduction, add, array_of, cells_of, int_vector, kernel_family, largest
 from ..operators.interpolation import sample
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
@@ -66,11 +67,13 @@ class _Plane:
     """A plane of faces across ``axis``: the lower faces of its cells, or the upper ones if ``upper`` is 1.
 
     ``on_side`` is 1 where it is a side of the box: what leaves there has what is inside, what enters what is beyond.
+    ``spread`` is the diffusivity of what is carried over the edge of a cell, m/s.
     """
 
     axis: object
     upper: object
     on_side: object
+    spread: object
     n: object
     collocated: bool
     cut: bool
@@ -79,7 +82,10 @@ class _Plane:
 
 @ti.func
 def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
-    """What passes a face: its velocity times how far it is open, and times the mean of what both its cells carry."""
+    """What passes a face: its velocity times how far it is open, and times the mean of what both its cells carry.
+
+    And what diffuses, by the difference of the two, if the face is open at all: to diffusion cells count whole.
+    """
     flux = ti.f32(0.0)
     if region.has(c, I):
         step = s[plane.axis]
@@ -96,6 +102,12 @@ def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
             if plane.on_side == 1:
                 passing = ti.select(flux > 0, below, above)
             flux *= passing
+            diffuses = ti.i32(1)
+            if ti.static(plane.cut):
+                if open[face] == 0:
+                    diffuses = 0
+            if diffuses == 1:
+                flux += plane.spread * (below - above)
     return flux
 
 
@@ -170,11 +182,12 @@ def plane_kernels(loops, collocated, cut, carries):
         lower: IntVector,
         upper: IntVector,
         where: ti.types.vector(3, ti.i32),
+        spread: ti.f32,
         n: IntVector,
         sums: Array,
         out: Array,
     ):
-        plane = _Plane(where[0], where[1], where[2], n, collocated, cut, carries)
+        plane = _Plane(where[0], where[1], where[2], spread, n, collocated, cut, carries)
         region = _Region(lower, upper, open, False)
         loops.reduce_to(out, 0, n, sums, ti.f32(0.0), add, _flux_in, (u, open, a, offset, plane, region))
 
@@ -287,12 +300,16 @@ class Gauge:
         fields = [(self._nothing, 0)] if probe.quantity == VOLUME else self._fields(probe.quantity or "")
         kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
         velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
+        spread = 0.0 if probe.quantity == VOLUME else self._diffusivity(probe.quantity or "") / grid.dx
         for k, (array, begin) in enumerate(fields):
-            kernels.sum_flux(
-                velocity, open, array, begin, index(*lower), index(*upper), where, grid.n, self._partials, self._out
-            )
+            region = index(*lower), index(*upper), where, spread, grid.n
+            kernels.sum_flux(velocity, open, array, begin, *region, self._partials, self._out)
             values[_ends(k, fields)] = self._out[0] * grid.dx ** (grid.dim - 1)
         return values
+
+    def _diffusivity(self, quantity: str) -> float:
+        row = self.simulation.state.carried[quantity].row
+        return rate_of(self.simulation.scene.fluid, row, "diffusivity")
 
     def integral(self, probe: Probe) -> dict[str, float]:
         """Over a region without what solids fill."""

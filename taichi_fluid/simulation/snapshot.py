@@ -33,7 +33,10 @@ def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
         numbers |= {"burnt": engine.flame.burnt, "expands": engine.expansion is not None}
     if engine.earlier is not None:
         arrays["earlier pressure"] = engine.earlier.pressure.to_numpy()
-        numbers["earlier"] = [engine.earlier.steps, engine.earlier.dt, engine.earlier.halved, engine.earlier.lasting]
+        steps, dt, halved, lasting, _, rubbed, nearest = engine.earlier
+        numbers["earlier"] = [steps, dt, halved, lasting, nearest]
+        if rubbed is not None:
+            arrays["earlier rubbed"] = rubbed.to_numpy()
     if engine.liquid is not None:
         own, of_liquid = engine.liquid.state()
         arrays |= within("liquid", own)
@@ -60,11 +63,14 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
         flame.burnt = float(numbers["burnt"])
         wanted["growth"] = flame.growth
     if "earlier" in numbers:
-        steps, dt, halved, lasting = numbers["earlier"]
+        steps, dt, halved, lasting, nearest = numbers["earlier"]
         engine.keep_pressure(dt, lasting)
         assert engine.earlier is not None
-        engine.earlier = Earlier(steps, dt, halved, lasting, engine.earlier.pressure)
+        rubbed = engine.rubbed if nearest else None
+        engine.earlier = Earlier(steps, dt, halved, lasting, engine.earlier.pressure, rubbed, nearest)
         wanted["earlier pressure"] = engine.earlier.pressure
+        if rubbed is not None:
+            wanted["earlier rubbed"] = rubbed
     for name, array in wanted.items():
         values = arrays.get(name)
         if values is None or values.shape != tuple(array.shape) or values.dtype != np.float32:

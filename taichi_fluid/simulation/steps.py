@@ -8,6 +8,7 @@ from ..kernels import copy_values
 from ..physics import forces
 from ..physics.advection import Advection
 from ..physics.combustion import radiate
+from ..physics.friction import NEAREST, NEAREST_EXPLICIT
 from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
 from ..tables import Table
@@ -35,13 +36,17 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     """Take the flow to the middle of the step, where ``solver.scheme`` asks for that.
 
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
+    Sides and solids move as at its beginning for the first, as in its middle for the projection: of one that speeds up both
+    pressures of the step hold the same.
     """
     engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
+    engine.nearest = 0.0
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
     copy_values(velocity.current, before)
     viscosity = engine.scene.fluid.viscosity
+    engine.move_as_at(engine.time)
     # An implicit beginning must know what friction is in balance with.
     early = 0.5 * half if viscosity and engine.diffusion.begins_implicitly(viscosity, dt) else 0.0
     if early:
@@ -51,10 +56,12 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if early:
         _press(engine, -engine.lasting(early))
     _push(engine, half - early)
+    engine.move_as_at(engine.time + half)
     engine.fill_velocity()
     yield
     yield from _advect(engine, half, before, times=0)
     _project(engine, half)
+    engine.move_as_at(engine.time + dt)
 
 
 def advect(engine: Engine, dt: float) -> Iterator[None]:
@@ -95,7 +102,10 @@ def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
     """The first part of the diffusion of the velocity and of what it carries."""
     fluid = engine.scene.fluid
     if viscosity := fluid.viscosity:
-        engine.diffusion_results += engine.diffusion.advance_velocity(engine.state.velocity.current, viscosity, dt)
+        velocity, rubbed = engine.state.velocity.current, engine.rubbed if engine.solids else None
+        if rubbed is not None:
+            engine.nearest = NEAREST if engine.diffusion.begins_implicitly(viscosity, dt) else NEAREST_EXPLICIT
+        engine.diffusion_results += engine.diffusion.advance_velocity(velocity, viscosity, dt, rubbed)
         yield
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "diffusivity"):

@@ -9,7 +9,7 @@ import numpy as np
 from ..simulation import Simulation
 from .cases import Run, crossings, peak
 from .exact import faces_of
-from .published import SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
+from .published import DUETSCH, SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
 
 HEIGHT, LENGTH, DIAMETER, MIDDLE = 0.41, 2.2, 0.1, 0.2
 """Of Schäfer and Turek's channel and of the cylinder in it, whose middle is as far from the inflow as from the floor, m."""
@@ -161,3 +161,43 @@ def sphere(run: Run) -> None:
     scale = 2 / (simulation.scene.fluid.rho * math.pi / 4)
     run.near("drag coefficient", scale * force[0], schiller_naumann(100.0), 0.05)
     run.at_most("force across the stream, over the drag", np.abs(force[1:]).max() / force[0], 1e-3)
+
+
+KEULEGAN_CARPENTER, PERIODS = 5.0, 4
+"""Of a cylinder of 1 m that swings by up to 1 m/s: the period times that over the diameter; and how many periods it does."""
+
+
+def oscillating(run: Run) -> None:
+    """A cylinder that swings in a fluid at rest, Re = 100, by Morison's formula for the force of its last two periods."""
+    size, period = (24.0, 16.0), KEULEGAN_CARPENTER
+    omega, coarser = 2 * math.pi / period, max(1.0, 20 / run.resolution) ** 2
+    simulation = run.simulation(
+        "oscillating-cylinder",
+        domain={"size": list(size), "resolution": round(size[0] * run.resolution)},
+        fluid={"viscosity": 0.01, "rho": 1.0},
+        solver={"max_dt": 1.0},
+        solids=[
+            {
+                "shape": "sphere",
+                "center": [size[0] / 2, size[1] / 2],
+                "radius": 0.5,
+                "swing": [1 / omega, 0.0],
+                "swing_period": period,
+            }
+        ],
+    )
+    middles, forces = [], []
+    while simulation.time < PERIODS * period:
+        before = simulation.time
+        run.step(simulation, 1)
+        middles.append(0.5 * (before + simulation.time))
+        forces.append(force_on_body(simulation))
+    last = np.array(middles) > (PERIODS - 2) * period
+    speed, time, force = np.cos(omega * np.array(middles))[last], np.array(middles)[last], np.array(forces)[last]
+    drag, inertia = -0.5 * np.abs(speed) * speed, 0.25 * math.pi * omega * np.sin(omega * time)
+    found = np.linalg.lstsq(np.stack([drag, inertia], 1), force[:, 0], rcond=None)[0]
+    for name, value, (wanted, allowed) in zip(("drag", "added mass"), found, DUETSCH, strict=True):
+        run.near(f"coefficient of {name}", value, wanted, allowed * coarser)
+    across = np.abs(force[:, 1]).max() / np.abs(force[:, 0]).max()
+    run.at_most("force across, over that along", across, 0.01 * coarser)
+    run.curve("force along", ("time, s", "N/m"), (time, force[:, 0]))

@@ -12,7 +12,16 @@ import numpy as np
 from ..simulation import Simulation
 from .cases import Run, peak
 from .exact import energy_of, faces_of
-from .published import BOTELLA_PEYRET, BOTELLA_PEYRET_U, BOTELLA_PEYRET_V, DE_VAHL_DAVIS, GHIA_U, GHIA_V, MARCHI
+from .published import (
+    BOTELLA_PEYRET,
+    BOTELLA_PEYRET_U,
+    BOTELLA_PEYRET_V,
+    CLEVER_BUSSE,
+    DE_VAHL_DAVIS,
+    GHIA_U,
+    GHIA_V,
+    MARCHI,
+)
 
 PRANDTL = 0.71
 
@@ -141,22 +150,27 @@ CRITICAL = 1707.76
 """Rayleigh number from which a layer between plates at rest begins to turn; waves of 2.016 times its height first."""
 
 
-def growth(run: Run, rayleigh: float, dt: float) -> float:
-    """Rate at which a weak roll of that length grows, 1/s."""
+def heated_layer(run: Run, rayleigh: float, roll: float, cells: int, **solver: Any) -> Simulation:
+    """A layer between plates, 1 m high and so many cells long, in units of a free fall, with a disturbance ``roll``."""
     n = run.resolution
     plates = [{"kind": "no-slip", "temperature": value} for value in (0.5, -0.5)]
-    simulation = run.simulation(
+    return run.simulation(
         "heated-layer",
-        domain={"size": [2.0, 1.0], "resolution": 2 * n, "boundaries": [["periodic"] * 2, plates]},
+        domain={"size": [cells / n, 1.0], "resolution": cells, "boundaries": [["periodic"] * 2, plates]},
         fluid={
             "viscosity": math.sqrt(PRANDTL / rayleigh),
             "heat_diffusion": 1 / math.sqrt(rayleigh * PRANDTL),
             "expansion": 1.0,
             "gravity": [0.0, -1.0],
         },
-        solver={"tolerance": 1e-6, "dt": dt},
-        initial={"temperature": "0.5 - y + 0.002 * cos(pi*x) * sin(pi*y)"},
+        solver=solver,
+        initial={"temperature": f"0.5 - y + {roll} * cos(2*pi*x / {cells / n}) * sin(pi*y)"},
     )
+
+
+def growth(run: Run, rayleigh: float, dt: float) -> float:
+    """Rate at which a weak roll of that length grows, 1/s."""
+    simulation = heated_layer(run, rayleigh, 0.002, 2 * run.resolution, tolerance=1e-6, dt=dt)
     energy = []
     for duration in (10.0, 20.0):  # in the first, what decays has gone: as exp(-0.5 t) or sooner
         run.advance(simulation, duration)
@@ -176,3 +190,19 @@ def onset(run: Run) -> None:
     coarser = max(1.0, 24 / run.resolution) ** 2
     for dt, plain in ((0.1, ""), (0.025, "1693 at 24 cells (the discrete operators by themselves)")):
         run.near(f"critical Ra, steps of {dt:g}", onset_of(run, dt), CRITICAL, 0.01 * coarser, plain)
+
+
+def rolls(run: Run) -> None:
+    """Heat through steady rolls between plates, two of them in 2.016 times the height."""
+    n, coarser = run.resolution, max(1.0, 48 / run.resolution) ** 2
+    for rayleigh, wanted in CLEVER_BUSSE.items():
+        simulation = heated_layer(run, rayleigh, 0.1, round(2.016 * n), tolerance=1e-5, max_dt=0.1)
+        run.settle(simulation, 1e-5, 200.0, every=10.0)
+        heat = simulation.to_numpy("temperature").astype(np.float64)
+        warm, cold = 2 * n * (0.5 - heat[:, 0]).mean(), 2 * n * (heat[:, -1] + 0.5).mean()
+        speed, kappa = simulation.to_numpy("velocity")[1].astype(np.float64), simulation.scene.fluid.heat_diffusion
+        low, high = heat[:, n // 2 - 1], heat[:, n // 2]
+        middle = (speed[:, n // 2] * (low + high) / 2 / kappa + n * (low - high)).mean()
+        run.near(f"Ra {rayleigh}: Nu at the warm plate", warm, wanted, 0.005 * coarser)
+        run.near(f"Ra {rayleigh}: Nu in the middle", middle, wanted, 0.005 * coarser)
+        run.at_most(f"Ra {rayleigh}: warm and cold plate, relative difference of Nu", abs(warm / cold - 1), 1e-3)

@@ -206,3 +206,45 @@ def volume(run: Run) -> None:
             below.append(volume_of(simulation) / liquid.volume)
         run.at_most(f"{name}: particles and core off what was put in, in {duration:g} s, a part", off, 0.01)
         run.figure(f"{name}: volume below the surface over that, mean of the second half", float(np.mean(below[10:])))
+
+
+STILL, CREST, CHANNEL, BEGUN = 0.25, 0.05, 6.0, 1.5
+"""Of a solitary wave: depth of the water at rest and height above it, the length of the channel, where the crest begins, m."""
+
+
+def solitary(run: Run) -> None:
+    """The case: the wave of Boussinesq, sech², which keeps its shape and goes by sqrt(g (h + a)) to the second order in a / h."""
+    coarser = max(1.0, 384 / run.resolution) ** 2
+    speed, steep = math.sqrt(GRAVITY * (STILL + CREST)), math.sqrt(0.75 * CREST / STILL**3)
+
+    def crest(x: Any) -> Any:
+        return CREST / np.cosh(steep * (x - BEGUN)) ** 2
+
+    def along(x: Any, y: Any) -> Any:
+        return speed * crest(x) / (STILL + crest(x)) + 0 * y
+
+    def upwards(x: Any, y: Any) -> Any:
+        rise = 2 * steep * crest(x) * np.tanh(steep * (x - BEGUN))
+        return np.minimum(y, STILL + crest(x)) * speed * STILL * rise / (STILL + crest(x)) ** 2
+
+    for transfer in ("apic", "flip"):
+        scene = water([CHANNEL, 0.5], run.resolution, [([0.0, 0.0], [CHANNEL, STILL])], liquid={"transfer": transfer})
+        simulation = Simulation(run.changed(scene))
+        x, y = simulation.grid.cell_centres()
+        begin_below(simulation, y - STILL - crest(x))
+        simulation.set(velocity=[along, upwards])
+        times, places, energies = [], [], []
+        while simulation.time < 3.2 / speed:
+            run.step(simulation, 1)
+            above = np.maximum(filled_part(simulation).sum(axis=1) * simulation.grid.dx - STILL, 0.0) ** 2
+            times.append(simulation.time)
+            places.append(float((above * x[:, 0]).sum() / above.sum()))
+            energies.append(above.sum() * simulation.grid.dx / (4 * CREST**2 / (3 * steep)))
+        found = float(np.polyfit(times, places, 1)[0]) / speed
+        run.near(f"{transfer}: speed over sqrt(g (h + a))", found, 1.0, 0.02 * coarser)
+        run.near(
+            f"{transfer}: integral of the height squared, at the end over the exact one",
+            energies[-1],
+            1.0,
+            0.05 * coarser,
+        )

@@ -166,6 +166,9 @@ DE_VAHL_DAVIS = {
 }
 """Mean Nusselt number, largest u on x = 1/2 and largest v on y = 1/2, in κ/L. G. de Vahl Davis, Int. J. Numer. Meth. Fluids
 3 (1983), 249, table I."""
+CLEVER_BUSSE = {5_000: 2.116, 10_000: 2.661}
+"""Nusselt number of steady rolls by Rayleigh number, Pr = 0.71, wave number 3.117. R. M. Clever and F. H. Busse, J. Fluid
+Mech. 65 (1974), 625."""
 CLAMPED_MACCORMACK = {
     "zalesak": {32: 0.924263, 64: 0.858958, 128: 0.584582},
     "vortex": {32: 0.509941, 64: 0.345647, 128: 0.23517},
@@ -188,3 +191,6 @@ SCHAEFER_TUREK_PERIODIC = {
     "pressure": (2.46, 2.50),
 }
 """2D-2, Re = 100: the largest drag and lift, and the pressure half a period after the largest lift, table 4."""
+DUETSCH = ((2.09, 0.03), (1.45, 0.02))
+"""Cylinder that swings in a fluid at rest, Re = 100, Keulegan-Carpenter number 5: Morison's coefficients of drag and of added
+mass, and by what part others are off these. H. Dütsch, F. Durst, S. Becker and H. Lienhart, J. Fluid Mech. 360 (1998), 249."""

@@ -1,6 +1,6 @@
 """The cases, by name."""
 
-from . import bodies, cavities, exact, ghost_fluid, liquids, stress, transport
+from . import bodies, cavities, exact, ghost_fluid, liquids, moving, stress, transport
 from .cases import Case
 
 _GHIA = "Ghia, Ghia and Shin 1982"
@@ -34,6 +34,7 @@ CASES = {
         Case("heated-1e4", "heated cavity, Ra 1e4", _DAVIS, cavities.heated_cavity(10_000, 100.0, 0.005), 64, 16),
         Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0, 0.01), 64, 16),
         Case("onset", "onset of Rayleigh–Bénard convection", "linear stability", cavities.onset, 24, 12),
+        Case("rolls", "Rayleigh–Bénard convection, Ra 5e3 and 1e4", "Clever and Busse 1974", cavities.rolls, 48, 24),
         Case(
             "cylinder-20",
             "cylinder in a channel, steady, Re 20 (2D-1)",
@@ -51,6 +52,20 @@ CASES = {
             10,
         ),
         Case("sphere", "sphere in a stream, Re 100", "Schiller and Naumann 1933", bodies.sphere, 10, 5),
+        Case(
+            "oscillating",
+            "a cylinder that swings in a fluid at rest, Re 100",
+            "Dütsch et al. 1998",
+            bodies.oscillating,
+            20,
+            10,
+        ),
+        Case("turning", "flow between two cylinders, one of which turns", "exact", moving.turning, 64, 32),
+        Case(
+            "aslant", "flow in a channel not aligned with the grid, driven by a force", "exact", moving.aslant, 128, 64
+        ),
+        Case("swinging", "a plate that swings in its plane", "Stokes 1851", moving.swinging, 128, 64),
+        Case("added-mass", "a cylinder that swings within a round wall", "potential flow", moving.added_mass, 64, 32),
         Case("zalesak", "Zalesak's disk, one turn", "Zalesak 1979", transport.there_and_back("zalesak"), 64, 32),
         Case(
             "vortex",
@@ -65,6 +80,7 @@ CASES = {
         Case("ghost-fluid", "pressure in a circle and a sphere of water", "exact", ghost_fluid.ghost_fluid, 64, 32),
         Case("pool", "water at rest, around solids and with gravity aslant", "exact", liquids.pool, 64, 16),
         Case("slosh", "first mode of a tank", "linear theory", liquids.slosh, 64, 32),
+        Case("solitary", "a solitary wave", "Boussinesq 1872", liquids.solitary, 384, 192),
         Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),
         Case("column", "a viscous column that spreads", "Huppert 1982", stress.column, 96, 48),
         Case("dam-front", "a dam breaks over a dry floor", "Ritter 1892; conservation", liquids.dam_front, 576, 144),

@@ -55,6 +55,7 @@ class Solids:
         self._shifts = list(itertools.product(*shifts))
         self.images = len(self._shifts)
         self.motions = ti.ndarray(ti.f32, MOTION_ROW * max(len(self.solids) * self.images, 1))
+        self._rows = np.zeros((len(self.solids) * self.images, MOTION_ROW), np.float32)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._kernels = solid_kernels(grid.costly_loops)
         self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
@@ -102,7 +103,7 @@ class Solids:
             for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
                 row = index * self.images + image
                 rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
-        self.motions.from_numpy(rows.ravel())
+        self._set_motions(rows)
         wrap_ghosts = ghost_kernels(grid.loops).wrap_ghosts
         self._raster.compute_open(samples[-1][0], self.open, n)
         for axis in range(grid.dim):
@@ -112,6 +113,20 @@ class Solids:
         self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])
         return True
+
+    def move_as_at(self, time: float) -> None:
+        """Let every solid be as fast as it is at ``time``, s, where it is now."""
+        rows = self._rows.copy()
+        for index in self._seen or ():
+            pose = self._pose(index, time)
+            for row in range(index * self.images, (index + 1) * self.images):
+                rows[row, : len(pose.velocity)], rows[row, 3:6] = pose.velocity, pose.angular_velocity
+        if (rows != self._rows).any():
+            self._set_motions(rows)
+
+    def _set_motions(self, rows: np.ndarray) -> None:
+        self._rows = rows
+        self.motions.from_numpy(rows.ravel())
 
     @property
     def moves(self) -> bool:
