@@ -169,7 +169,7 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
     def across_rows(n, operator):
         """The first index of every row, ghosts among them: what a loop over rows would have one of in each."""
         ti.loop_config(serialize=True)
-        for whole in range(1):
+        for _ in range(1):
             s, side = strides_of(n), ti.static(last - 1)
             for plane in range(n[0] + 2 if ti.static(dim == 3) else 1):
                 I = n * 0
