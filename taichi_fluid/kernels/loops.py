@@ -166,6 +166,21 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
                 operator.body(flat(I, s), I, s, *operator.args)
 
     @ti.func
+    def across_rows(n, operator):
+        """The first index of every row, ghosts among them: what a loop over rows would have one of in each."""
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            s, side = strides_of(n), ti.static(last - 1)
+            for plane in range(n[0] + 2 if ti.static(dim == 3) else 1):
+                I = n * 0
+                I[0] = plane
+                base = flat(I, s)
+                for k in range(n[side] + 2):
+                    J = I
+                    J[side] = k
+                    operator.body(base + address(k * s[side], ARRAY_BITS), J, s, *operator.args)
+
+    @ti.func
     def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
         """Every cell of a box of integer positions, from ``lower`` to below ``upper``."""
         cells_in(lower, upper, n, Operator(body, args), serial)
@@ -186,7 +201,10 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
 
         A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
         """
-        cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
+        if ti.static(rows and axis == last):
+            across_rows(n, Operator(body, args))
+        else:
+            cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
 
     @ti.func
     def each_side(n, body: ti.template(), args: ti.template()):

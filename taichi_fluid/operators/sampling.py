@@ -5,7 +5,7 @@ compiler makes vectors of the rest; taken cell by cell, nothing is. On a GPU a s
 straight code for it. What stands between two stages are matrices with a column for each cell.
 """
 
-from .._ti import argument, ti
+from .._ti import argument, local, subscript, ti, traced
 from ..kernels import (
     ARRAY_BITS,
     address,
@@ -135,11 +135,19 @@ def _gather_corners(k, a, at, corners: ti.template(), n):
 
 @ti.func
 def _blend_corners(k, corners: ti.template(), at, out: ti.template()):
-    values = column(corners, k)
-    least, most = values[0], values[0]
-    for corner in ti.static(range(1, corners.n)):
-        least, most = fast_min(least, values[corner]), fast_max(most, values[corner])
-    set_column(out, k, ti.Vector([blend(values, column(at.fraction, k)), least, most]))
+    _put_blend(k, column(corners, k), column(at.fraction, k), out)
+
+
+@ti.func
+def _put_blend(k, values, fraction, out: ti.template()):
+    """The blend of 2^dim values around, and if ``out`` has lines for them their least and largest."""
+    out[ti.i32(VALUE), k] = blend(values, fraction)
+    if ti.static(out.n > 1):
+        least, most = values[0], values[0]
+        for corner in ti.static(range(1, values.n)):
+            least, most = fast_min(least, values[corner]), fast_max(most, values[corner])
+        out[ti.i32(LEAST), k] = least
+        out[ti.i32(MOST), k] = most
 
 
 @ti.func
@@ -155,40 +163,35 @@ def _find_shift(k, I, place, shifts: ti.template(), far: ti.template()):
         far |= ti.cast(ti.abs(shift) >= ti.f32(1.0), ti.i32)
 
 
+@traced
+def _corners_around(k, a, c, s, shift):
+    """The values around a point ``shift`` from its own cell, that of the strip which begins at ``c``.
+
+    Along each axis these are its own and the one that the point lies towards, for which bit ``axis`` of a corner is 1.
+    """
+    side = [local(subscript(shift, axis) >= 0) for axis in range(s.n)]
+
+    def chosen(first, axis):
+        if axis == s.n - 1:
+            # The same for all of the strip, and of few bits, so that three addresses are one and small distances from it.
+            cell = local(cell_of_strip(local(address(first - 1, ARRAY_BITS)), k))
+            below, own, above = ([local(subscript(a.array, cell + step))] for step in range(3))
+        else:
+            below, own, above = (chosen(first + step * subscript(s, axis), axis + 1) for step in (-1, 0, 1))
+        beside = [local(ti.select(side[axis], *pair)) for pair in zip(above, below, strict=True)]
+        return [value for pair in zip(own, beside, strict=True) for value in pair]
+
+    return ti.Vector(chosen(c, 0))
+
+
 @ti.func
 def _blend_around(k, a, c, s, shifts: ti.template(), out: ti.template()):
     """What lies at a point less than a cell from its own one, that of the strip which begins at ``c``.
 
     All neighbours are read, wherever the point is: those of cells beside each other lie beside each other.
     """
-    last = ti.static(s.n - 1)
-    limited = ti.static(out.n > 1)
-    f = column(shifts, k)
-    value = ti.Vector([ti.f32(0.0)] * ti.static(3 ** (s.n - 1)))
-    low, high = value, value
-    for row in ti.static(range(3 ** (s.n - 1))):
-        first = c - 1
-        for axis in ti.static(range(s.n - 1)):
-            first += ti.static(row // 3**axis % 3 - 1) * s[axis]
-        # The same for all of the strip, and of few bits, so that three addresses are one and small distances from it.
-        cell = cell_of_strip(address(first, ARRAY_BITS), k)
-        own, there = a.array[cell + 1], ti.select(f[last] >= 0, a.array[cell + 2], a.array[cell])
-        value[row] = own + ti.abs(f[last]) * (there - own)
-        if ti.static(limited):
-            low[row], high[row] = fast_min(own, there), fast_max(own, there)
-    for axis in ti.static(range(s.n - 2, -1, -1)):
-        up = f[axis] >= 0
-        for row in ti.static(range(3**axis)):
-            own = ti.static(row + 3**axis)
-            above = ti.static(row + 2 * 3**axis)
-            value[row] = value[own] + ti.abs(f[axis]) * (ti.select(up, value[above], value[row]) - value[own])
-            if ti.static(limited):
-                low[row] = fast_min(low[own], ti.select(up, low[above], low[row]))
-                high[row] = fast_max(high[own], ti.select(up, high[above], high[row]))
-    out[ti.i32(VALUE), k] = value[0]
-    if ti.static(limited):
-        out[ti.i32(LEAST), k] = low[0]
-        out[ti.i32(MOST), k] = high[0]
+    shift = column(shifts, k)
+    _put_blend(k, _corners_around(k, a, c, s, shift), abs(shift), out)
 
 
 @ti.func

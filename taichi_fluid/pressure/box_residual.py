@@ -138,7 +138,7 @@ class BoxResidual(Residual):
 
 def _total(values: np.ndarray) -> float:
     """The sum, that of rows in f32 and that of the rows in f64."""
-    return values.sum(axis=-1).sum(dtype=np.float64)
+    return np.einsum("...i->...", values).sum(dtype=np.float64)
 
 
 def _square(values: np.ndarray) -> float:

@@ -52,27 +52,40 @@ def _write_cut_rhs_at(c, I, s, wanted, rhs: Array, solids):
 
 @argument
 class _Projected:
-    """A velocity, a pressure, the system that it solves, which sides hold it, and the factor of its differences."""
+    """A velocity, a pressure, the system that it solves, which sides hold it, and the factor of its differences.
+
+    Of a box that is ``full`` all cells are solved for, no side holds the pressure, and ``held`` marks what is periodic.
+    """
 
     u: object
     p: object
     system: object
     held: object
     scale: object
+    full: bool
+
+
+@ti.func
+def _is_projected(c, I, s, projected, axis: ti.template()):
+    """Whether a face lies between two cells that are solved for, or one and an open side, where the pressure is 0."""
+    inv_diag = ti.static(projected.system.inv_diag)
+    n, held = projected.system.n, projected.held
+    here = I[axis] > 1 or held[2 * axis] == 1
+    if ti.static(not projected.full):
+        above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
+        below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
+        here = above and below and (inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0)
+        if ti.static(projected.system.cut):
+            here = here and projected.system.open[c + axis * cells_of(s, n)] != 0
+    return here
 
 
 @ti.func
 def _projected_velocity_at(c, I, s, projected, axis: ti.template()):
-    """Changed at each face between two cells that are solved for, or one and an open side, where the pressure is 0."""
-    u, p, inv_diag = ti.static(projected.u, projected.p, projected.system.inv_diag)
-    n, held, face = projected.system.n, projected.held, c + axis * cells_of(s, projected.system.n)
-    above = inv_diag[c] > 0 or (I[axis] == n[axis] + 1 and held[2 * axis + 1] == 1)
-    below = inv_diag[c - s[axis]] > 0 or (I[axis] == 1 and held[2 * axis] == 1)
-    inside = inv_diag[c] > 0 or inv_diag[c - s[axis]] > 0
-    if ti.static(projected.system.cut):
-        inside = inside and projected.system.open[face] != 0
+    u, p = ti.static(projected.u, projected.p)
+    face = c + axis * cells_of(s, projected.system.n)
     changed = u[face] - projected.scale * (p[c] - p[c - s[axis]])
-    return ti.select(above and below and inside, changed, u[face])
+    return ti.select(_is_projected(c, I, s, projected, axis), changed, u[face])
 
 
 @ti.func
@@ -112,7 +125,7 @@ def projection_kernels(loops, expands, on):
 
 
 @kernel_family
-def gradient_kernels(loops, cut):
+def gradient_kernels(loops, cut, full):
     Index, each_cell, each_strip_to, width = loops.IntVector, loops.each_cell, loops.each_strip_to, loops.width
     Flags = int_vector(2 * loops.dim)
 
@@ -120,7 +133,7 @@ def gradient_kernels(loops, cut):
     def subtract_gradient(
         velocity: Array, pressure: Array, inv_diag: Array, open: Array, n: Index, end: Index, held: Flags, scale: ti.f32
     ):
-        projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale)
+        projected = _Projected(velocity, pressure, System(inv_diag, n, open, cut), held, scale, full)
         each_strip_to(end, n, width, _project_strip, (projected, width))
 
     @ti.kernel
@@ -184,8 +197,10 @@ class Projection:
             self._partials, self._total = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
-        self._gradient = gradient_kernels(grid.loops, cut)
-        self._held = int_vector(2 * grid.dim)(*(int(held) for held in sides.box))
+        self._full = not cut and not walls.has_open
+        self._gradient = gradient_kernels(grid.loops, cut, self._full)
+        held = [wraps for wraps in sides.periodic for _ in range(2)] if self._full else sides.box
+        self._held = int_vector(2 * grid.dim)(*map(int, held))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)
         self.update()
@@ -232,8 +247,10 @@ class Projection:
             self.walls.fill(pressure, PRESSURE)
             self._gradient.subtract_centred_gradient(velocity, pressure, self.grid.n, scale)
             return
+        system = self.solver.system
+        unknowns = self._nothing if self._full else system.inv_diag
         self._gradient.subtract_gradient(
-            velocity, pressure, self.solver.inv_diag, self.solver.system.open, self.grid.n, self._end, self._held, scale
+            velocity, pressure, unknowns, system.open, self.grid.n, self._end, self._held, scale
         )
 
     def project(

@@ -8,7 +8,19 @@ import numpy as np
 from .._ti import ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
-from ..kernels import PARTIALS, Array, add, cells_of, kernel_family, largest
+from ..kernels import (
+    ARRAY_BITS,
+    PARTIALS,
+    Array,
+    Reduction,
+    Strip,
+    add,
+    address,
+    cell_of_strip,
+    cells_of,
+    kernel_family,
+    largest,
+)
 from ..operators.differences import vorticity_at
 from ..operators.shapes import covered_part
 from ..operators.vectors import is_finite, length
@@ -18,20 +30,19 @@ NOT_FINITE = 3e38
 
 
 @ti.func
-def magnitude(x):
-    """|x|, or ``NOT_FINITE`` if x is not finite."""
-    result = ti.abs(x)
-    if not is_finite(x):
-        result = ti.f32(NOT_FINITE)
-    return result
+def _find_largest(k, c, a: Array, bits: ti.template()):
+    """Without its sign a number is the larger the larger its bits are as a whole number, and what is not finite the largest."""
+    here = ti.bit_cast(a[cell_of_strip(c, k)], ti.i32) & ti.i32(0x7FFFFFFF)
+    bits = ti.select(here > bits, here, bits)
 
 
 @ti.func
-def _magnitude_at(c, I, s, a: Array, components: ti.template(), n):
-    result = ti.f32(0.0)
+def _largest_of(c, I, m, s, a: Array, components: ti.template(), n, width: ti.template()):
+    bits = ti.i32(0)
     for k in ti.static(range(components)):
-        result = ti.max(result, magnitude(a[c + k * cells_of(s, n)]))
-    return result
+        Strip(c, I, m, width).each(_find_largest, (address(c + k * cells_of(s, n), ARRAY_BITS), a, bits))
+    value = ti.bit_cast(bits, ti.f32)
+    return ti.select(is_finite(value), value, ti.f32(NOT_FINITE))
 
 
 @ti.func
@@ -104,11 +115,14 @@ def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
 
 @kernel_family
 def magnitude_kernels(loops, components):
-    IntVector, reduce_to = loops.IntVector, loops.reduce_to
+    IntVector, reduce, reduced, width = loops.IntVector, loops.reduce, loops.reduced, loops.long
 
     @ti.kernel
     def largest_magnitude(a: Array, n: IntVector, partials: Array, out: Array):
-        reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _magnitude_at, (a, components, n))
+        reduce(n, partials, Reduction(ti.f32(0.0), largest, _largest_of, (a, components, n, width), width))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            out[0] = reduced(partials, ti.f32(0.0), largest)
 
     return {"largest_magnitude": largest_magnitude}
 

@@ -85,11 +85,15 @@ def _advection(engine: Engine) -> Advection:
     return engine.carrier if engine.halved else engine.advection
 
 
-def _press(engine: Engine, dt: float) -> None:
-    """What the pressure as it is does in ``dt``, s: of the projection that has left it, the reflection; backwards, undone."""
+def _press(engine: Engine, dt: float, fill: bool = True) -> None:
+    """What the pressure as it is does in ``dt``, s: of the projection that has left it, the reflection; backwards, undone.
+
+    ``fill`` asks for ghosts, and for faces on the other side of a seam.
+    """
     velocity, pressure = engine.state.velocity.current, engine.state.pressure
     engine.projection.subtract_gradient(velocity, pressure, dt / (engine.scene.fluid.rho * engine.grid.dx))
-    engine.fill_velocity(keep=True)
+    if fill:
+        engine.fill_velocity(keep=True)
 
 
 def _push(engine: Engine, dt: float) -> None:
@@ -349,7 +353,8 @@ def project(engine: Engine, dt: float) -> None:
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.
         dt *= 0.5
-        _press(engine, -dt)
+        # A projection reads no ghosts, and fills them.
+        _press(engine, -dt, fill=any(engine.walls.periodic))
         engine.halved = False
     _project(engine, dt)
 

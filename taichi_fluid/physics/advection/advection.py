@@ -154,7 +154,7 @@ class Advection:
                 kernels.correct(current, *prediction, out, self._room, *where, offset)
         if keeps:
             if self._conservation is None:
-                self._conservation = Conservation(grid, walls, self.solids, self._sparse)
+                self._conservation = Conservation(grid, walls, self.solids, self._sparse, self.in_place)
             self._conservation.restore(current, after, (offset, begin), self._limits, out, self._mask, *self._flow)
         if held is not None:
             self._extremes.keep(out, offset)

@@ -10,6 +10,7 @@ from ...kernels import (
     cells_of,
     column,
     kernel_family,
+    lane,
     set_column,
     strides_of,
 )
@@ -80,7 +81,7 @@ def along_axis(v, axis):
 @ti.func
 def _begin_path(k, strip, origin, trace):
     """Where the values with these integer positions lie, and the velocity there."""
-    q, c, n = ti.cast(strip.I, ti.f32), cell_of_strip(strip.first, k), trace.n
+    q, c, n = ti.cast(strip.I, ti.f32), lane(strip.first, k), trace.n
     q[n.n - 1] += ti.cast(k, ti.f32)
     if ti.static(trace.spec.faces):
         for d in ti.static(range(n.n)):

@@ -62,6 +62,7 @@ class AccountSpec(NamedTuple):
         grows: Whether the velocity has a divergence that is meant.
         collocated: Whether the velocity lies at cell centres.
         sparse: Whether the prediction has noted where nothing was found, and so nothing is now nor was before.
+        in_place: Whether what is written is what was carried.
     """
 
     solids: bool
@@ -69,6 +70,7 @@ class AccountSpec(NamedTuple):
     grows: bool
     collocated: bool
     sparse: bool
+    in_place: bool
 
 
 @argument
@@ -198,19 +200,14 @@ def _restore(k, c, I, moved: ti.template(), carried, account, theta):
 
 
 @ti.func
-def _copy(k, c, moved: ti.template(), carried):
-    moved[ti.i32(0), k] = carried.after.array[carried.after.offset + cell_of_strip(c, k)]
-
-
-@ti.func
 def _restore_strip(c, I, m, s, carried, out, account, theta, width: ti.template()):
+    """Where nothing was found there is 0, and stays 0."""
     strip = Strip(c, I, m, width)
-    moved = strip.matrix(1)
-    if _is_anything(I, account) == 1:
+    moved, anything = strip.matrix(1), _is_anything(I, account)
+    if anything == 1:
         strip.each(_restore, (c, I, moved, carried, account, theta))
-    else:
-        strip.each(_copy, (c, moved, carried))
-    strip.each(put_line, (out.array, out.offset + c, moved, 0))
+    if ti.static(not account.spec.in_place) or anything == 1:
+        strip.each(put_line, (out.array, out.offset + c, moved, 0))
 
 
 @kernel_family
@@ -250,19 +247,18 @@ class Conservation:
         walls: Its sides.
         solids: What stands in it; a cell is fluid or not.
         sparse: Whether there is an activity mask.
+        in_place: Whether ``restore`` writes to the array that it puts right.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False):
+    def __init__(
+        self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False, in_place: bool = False
+    ):
         self.grid, self._solids = grid, solids
         loops, slopes = grid.costly_loops, []
         for n, pair in zip(grid.shape, walls.sides, strict=True):
             slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.passes else 0.0 for side in pair]
-        self._kernels = {
-            grows: conservation_kernels(
-                loops, AccountSpec(solids is not None, walls.has_passage, grows, grid.collocated, sparse)
-            )
-            for grows in (False, True)
-        }
+        spec = AccountSpec(solids is not None, walls.has_passage, False, grid.collocated, sparse, in_place)
+        self._kernels = {grows: conservation_kernels(loops, spec._replace(grows=grows)) for grows in (False, True)}
         self._slopes = self._kernels[False].Slopes(*slopes)
         self._partials, self._theta = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 1)
         self._nothing = ti.ndarray(ti.f32, 1)
@@ -278,7 +274,7 @@ class Conservation:
 
         Args:
             before: The scalar before it was carried.
-            after: The scalar when it was carried; may be ``out``.
+            after: The scalar when it was carried; ``out`` itself if ``in_place``.
             offsets: Where it begins in ``before`` and ``out``, and in ``after``.
             limits: Least and largest of the values that it was made of in each cell.
             out: What is written.

@@ -16,6 +16,7 @@ from ...kernels import (
     fast_max,
     fast_min,
     kernel_family,
+    lane,
     put_line,
     strides_of,
 )
@@ -95,7 +96,7 @@ def _end_of_path(k, strip, known: ti.template(), paths, n, spec: ti.template()):
     """Where a path of a strip ends, in the index space of what is carried; ``known`` becomes 1 if something lies there."""
     q, there = ti.cast(strip.I, ti.f32), ti.f32(1.0)
     q[n.n - 1] += ti.cast(k, ti.f32)
-    way = _displacement_at(cell_of_strip(strip.first, k), paths, n, spec.on_faces)
+    way = _displacement_at(lane(strip.first, k), paths, n, spec.on_faces)
     if ti.static(spec.solids):
         there = ti.select(is_free(along_axis(way, paths.axis)), there, ti.f32(0.0))
         way = without_mark(way)
