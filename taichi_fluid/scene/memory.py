@@ -61,8 +61,8 @@ def bytes_of_largest_array(scene: Scene) -> int:
 
 
 def bytes_of_particle(dim: int) -> int:
-    """Of a liquid: twice what a particle carries, its cell and its place in the order."""
-    return 4 * (2 * (2 * dim + dim * dim) + 2)
+    """Of a liquid: twice what a particle carries, its cell, its rank there and its place in the order."""
+    return 4 * (2 * (2 * dim + dim * dim) + 3)
 
 
 def most_particles(scene: Scene) -> float:
