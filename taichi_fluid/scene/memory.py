@@ -36,8 +36,8 @@ def bytes_needed(scene: Scene) -> int:
         words += 1 if scene.solids else 0  # distance of the middles of faces
     if scene.liquid is not None:
         words += (
-            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 2
-        )  # surface, marks, faces of all levels, counts
+            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
+        )  # surface, marks, faces of all levels, counts, places
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
