@@ -17,6 +17,8 @@ from ..kernels import (
     add,
     along_strip,
     copy_values,
+    fast_max,
+    fast_min,
     flat,
     float_vector,
     int_vector,
@@ -100,10 +102,10 @@ class Mirrors:
 def _counted(total, way):
     """``total`` with a particle at ``way`` from the centre: sum of weights, least square of a distance, sum of ways."""
     result, square = total, way.dot(way)
-    near = ti.max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
+    near = fast_max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
     w = near * near * near
     result[0] += w
-    result[1] = ti.min(result[1], square)
+    result[1] = fast_min(result[1], square)
     for axis in ti.static(range(way.n)):
         result[2 + axis] += w * way[axis]
     return result
