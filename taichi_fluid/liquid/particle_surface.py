@@ -112,6 +112,21 @@ def _counted(total, way):
 
 
 @ti.func
+def _summed_in_rows(cloud, c, x, s):
+    """``_summed_around`` where no side and no solid is near: the three cells of a row have their particles one after the other."""
+    n = ti.static(s.n)
+    total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
+    total[1] = ti.f32(1e6)
+    for around in range(ti.static(3 ** (n - 1))):
+        middle = ti.cast(c, ti.i32)
+        for axis in ti.static(range(n - 1)):
+            middle += (around // ti.static(3**axis) % 3 - 1) * ti.cast(s[axis], ti.i32)
+        for i in range(cloud.starts[middle - 1], cloud.starts[middle + 2]):
+            total = _counted(total, vector_at(cloud.position, cloud.order[i], cloud.room, x) - x)
+    return total
+
+
+@ti.func
 def _summed_around(cloud, I, x, s, mirrors, beside):
     """What the particles of the 3^dim cells around make; those ``beside`` solids with their images."""
     n = ti.static(s.n)
@@ -228,7 +243,12 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
     if mark == SOME or mark & SURE:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
-        distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), lift[0], n)
+        total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
+        if beside == 0 and (I > 1).all() and (mirrors.solids.n > I).all():
+            total = _summed_in_rows(cloud, c, x, s)
+        else:
+            total = _summed_around(cloud, I, x, s, mirrors, beside)
+        distance = _height_of(total, lift[0], n)
         # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
         own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
         filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
