@@ -235,6 +235,11 @@ def _put_if_core(k, c, I, out: IntArray, sums: ti.template(), few, depth, n):
 
 
 @ti.func
+def _is_any_deep(k, c, depth, found: ti.template()):
+    found |= ti.cast(depth.is_deep(lane(c, k)), ti.i32)
+
+
+@ti.func
 def _sum_strip(c, I, m, s, source: IntArray, out: IntArray, depth, window, width: ti.template()):
     """The sum over ``band`` cells to both sides along an axis; on the last one whether that is little, in what is deep.
 
@@ -242,7 +247,12 @@ def _sum_strip(c, I, m, s, source: IntArray, out: IntArray, depth, window, width
     """
     last = ti.static(s.n - 1)
     sums, along, band, n = ti.Matrix.zero(ti.i32, 1, width), window.along, window.band, window.n
+    any_deep = ti.i32(0)
     if along == last:
+        along_strip(m, width, _is_any_deep, (c, depth, any_deep))
+    if along == last and any_deep == 0:
+        along_strip(m, width, put_line, (out, c, sums, 0))
+    elif along == last:
         here, end, total, few = I[last], n[last] + 1, ti.i32(0), ti.i32(1)
         for k in range(here - band, here + band + 1):
             total += source[c + (ti.min(ti.max(k, 0), end) - here)]

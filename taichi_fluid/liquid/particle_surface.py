@@ -172,7 +172,7 @@ def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti
 
 @ti.func
 def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.template(), cored: ti.template()):
-    """The same of a cell of a strip beyond whose ends, and around which, no side is."""
+    """The same of a cell of a strip, where no side is beside it."""
     mark, at = ti.i32(0), lane(c, k)
     for step in ti.static(range(-1, 2)):
         mark |= _mark_of(cloud.starts[at + (step + 1)] - cloud.starts[at + step], dim)
@@ -184,19 +184,17 @@ def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.tem
 @ti.func
 def _mark_strip(c, I, m, s, cloud, marks: IntArray, core: IntArray, mirrors, shape: ti.template()):
     cored, width = ti.static(shape)
-    last, within = ti.static(s.n - 1), ti.i32(1)
-    for axis in ti.static(range(s.n)):
-        beyond = ti.static(1 if axis == s.n - 1 else 0)
-        end = I[axis] + ti.static(beyond) * m
-        within = within & ti.cast((I[axis] - beyond >= 1) & (end <= mirrors.solids.n[axis]), ti.i32)
+    last, within, n = ti.static(s.n - 1), ti.i32(1), mirrors.solids.n
+    for axis in ti.static(range(s.n - 1)):
+        within = within & ti.cast((I[axis] >= 1) & (I[axis] <= n[axis]), ti.i32)
     if within == 1:
         marked = ti.Matrix.zero(ti.i32, 1, width)
         along_strip(m, width, _mark_within, (c, s.n, cloud, core, marked, cored))
         along_strip(m, width, put_line, (marks, c, marked, 0))
-    else:
-        for k in range(m):
-            J = I
-            J[last] += k
+    for k in range(m):
+        J = I
+        J[last] += k
+        if within == 0 or J[last] < 2 or J[last] >= n[last]:
             _mark_at(c + k, J, s, cloud, marks, core, mirrors, cored)
 
 
