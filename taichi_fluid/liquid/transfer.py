@@ -118,7 +118,7 @@ class _Corners:
 
 
 @ti.func
-def _place_particle(k, cloud, first, axis: ti.template(), n, corners):
+def _place_particle(k, cloud, first, component, n, corners):
     """One that was taken away is there until all are sorted: what it is given does not matter."""
     at, s = zero_of(n), strides_of(n)
     for other in ti.static(range(n.n)):
@@ -126,7 +126,7 @@ def _place_particle(k, cloud, first, axis: ti.template(), n, corners):
     here = at[0] > ti.f32(0.5 * NOWHERE)
     base = ti.i32(0)
     for other in ti.static(range(n.n)):
-        q = ti.select(here, at[other], ti.f32(0.5)) + ti.f32(1.0 if other == axis else 0.5)
+        q = ti.select(here, at[other], ti.f32(0.5)) + ti.select(other == component, ti.f32(1.0), ti.f32(0.5))
         lowest = ti.min(ti.cast(q, ti.i32), n[other])
         corners.fraction[ti.i32(other), k] = q - ti.cast(lowest, ti.f32)
         base += lowest * ti.cast(s[other], ti.i32)
@@ -174,13 +174,14 @@ def _gather_strip(cloud, first, m, given, flips: ti.template(), width: ti.templa
     strip, s = Strip(first, n * 0, m, width), strides_of(given.n)
     corners = _Corners(strip.integers(1), strip.matrix(n.n), strip.matrix(2**n.n))
     values, cells = strip.matrix(1 + n.n), cells_of(s, n)
-    for axis in ti.static(range(n.n)):
-        own = address(first + axis * cloud.room, ARRAY_BITS)
+    # Not static: what is sampled is much to compile.
+    for axis in range(n.n):
+        own, offset = address(first + axis * cloud.room, ARRAY_BITS), address(axis * cells, ARRAY_BITS)
         strip.each(_place_particle, (cloud, first, axis, n, corners))
-        strip.each(_read_corners, (given.velocity, axis * cells, s, corners))
+        strip.each(_read_corners, (given.velocity, offset, s, corners))
         if ti.static(flips):
             strip.each(_blend_particle, (corners, values, 0))
-            strip.each(_read_corners, (given.before, axis * cells, s, corners))
+            strip.each(_read_corners, (given.before, offset, s, corners))
             strip.each(_blend_particle, (corners, values, 1))
             strip.each(_put_flipped, (cloud.velocity, own, values, given.kept))
         else:

@@ -128,14 +128,14 @@ def _sample_scattered(strip, a, place, out: ti.template(), n):
 
 
 @ti.func
-def _gather_line(k, a, at, axis: ti.template(), own: ti.template(), line: ti.template(), n):
+def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n):
     """The four values along an axis on whose nearest line each point lies; one of them for all beside the ends of the grid."""
     s, first = strides_of(n), at.base[ti.i32(0), k]
     for other in ti.static(range(n.n)):
         if ti.static(other != axis):
             first += ti.select(at.fraction[ti.i32(other), k] > 0.5, ti.cast(s[other], ti.i32), 0)
     lowest = ti.cast(at.points[ti.i32(axis), k], ti.i32)
-    within = (lowest >= ti.static(2 if axis == own else 1)) & (lowest < n[axis])
+    within = (lowest >= ti.select(axis == own, 2, 1)) & (lowest < n[axis])
     step = address(ti.select(within, ti.cast(s[axis], ti.i32), 0), ARRAY_BITS - 1)
     low = address(a.offset + first, ARRAY_BITS)
     for place in ti.static(range(4)):
@@ -152,7 +152,7 @@ def _bend_by(k, at, axis: ti.template(), line: ti.template(), out: ti.template()
 
 
 @ti.func
-def sample_strip_cubic(strip, a, place, out: ti.template(), n, own: ti.template()):
+def sample_strip_cubic(strip, a, place, out: ti.template(), n, own):
     """A component at the points ``place.body(k, *place.args)`` of its index space: linear, and what cubics add along each axis.
 
     Lagrange's cubic is taken from the nearest line of values along the axis, and left out beside the ends of the grid: ghosts
