@@ -215,8 +215,8 @@ def motion_kernels(loops, third, beside):
         number: ti.i32,
     ):
         for index in range((number + width - 1) // width):
-            first, moving = index * width, _Moving(position, own, room)
-            strip = Strip(first, n * 0, ti.min(number - first, width), width)
+            first, moving = index * ti.i32(width), _Moving(position, own, room)
+            strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
             _move_strip(moving, strip, known, Way(velocity, n, step, leave), third)
 
     @ti.kernel

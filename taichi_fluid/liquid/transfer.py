@@ -254,9 +254,9 @@ def gather_kernels(loops, flips):
         number: ti.i32,
     ):
         for index in range((number + width - 1) // width):
-            first, given = index * width, _Given(velocity, before, n, inv_dx, kept)
+            first, given = index * ti.i32(width), _Given(velocity, before, n, inv_dx, kept)
             cloud = Cloud(position, carried, affine, order, starts, room)
-            _gather_strip(cloud, first, ti.min(number - first, width), given, flips, width)
+            _gather_strip(cloud, first, ti.min(number - first, ti.i32(width)), given, flips, width)
 
     return (gather,)
 

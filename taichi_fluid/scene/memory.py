@@ -42,8 +42,8 @@ def bytes_needed(scene: Scene) -> int:
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
-        # Counts and starts; of as many as cells at the most twice what each carries, its cell and its place in the order.
-        words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 2) if scene.liquid.foam else 0
+        # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
+        words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 3) if scene.liquid.foam else 0
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown
