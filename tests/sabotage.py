@@ -98,7 +98,7 @@ SABOTAGES = {
         "test_loads.py::test_the_torque_between_two_cylinders_is_that_of_couette",
     ),
     "particles that lose their spin": Sabotage(
-        "liquid/transfer.py", "= inv_dx * slope[k]", "= ti.f32(0.0) * inv_dx * slope[k]",
+        "liquid/transfer.py", "= inv_dx * slopes[axis, 0]", "= ti.f32(0.0) * inv_dx * slopes[axis, 0]",
         "test_liquid_particles.py::test_what_is_linear_goes_to_the_faces_and_back_unchanged",
     ),
     "a surface that sinks": Sabotage(

@@ -15,6 +15,9 @@ RED, BLACK, EVERY, STRIPS, LONG_STRIPS = range(5)
 """What a pass of ``wavefront`` goes over: the cells of one colour, all, or strips of them, of ``width`` or of ``long``."""
 
 
+UNEVEN = {2: 2, 3: 4}
+"""Shares for each thread where rows are left out: a liquid may lie on one side of a box. In 2D one thread closes all seams."""
+
 LEFT_OUT = -1.0
 """What marks a row as left out, in the ghost below it."""
 
@@ -36,6 +39,12 @@ def _with_marks(passes):
     return tuple(each if len(each) == 4 else (*each, ()) for each in passes)
 
 
+@traced
+def _shares_at_most(threads, dim, passes):
+    """Shares of the planes: one for each thread, and more where rows are left out, as those may lie anywhere."""
+    return min(threads * (UNEVEN[dim] if any(each[3] for each in passes) else 1), MOST_TASKS)
+
+
 @argument
 class Passes:
     """``((part, body, args, marks), …)``, and the sum after the last one: ``(partials, summand, args)``, or empty."""
@@ -47,24 +56,25 @@ class Passes:
 def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
     """``wavefront`` and ``total_of``."""
     passes_over = _passes_over(shape, below)
-    pipeline, shares_of, close_seam, pipes = _pipelines(shape, passes_over.nth_pass)
-    rows, serial, each_part = shape.rows, shape.serial, passes_over.each_part
+    pipeline, shares_of, close_seam = _pipelines(passes_over.nth_pass)
+    dim, threads, rows, serial, each_part = shape.dim, shape.threads, shape.rows, shape.serial, passes_over.each_part
     reduce_cells, reduced = below.reduce_cells, below.reduced
-    # Then they take less time than it does to wake the thread pool.
-    few_seams = pipes <= 2 or shape.dim == 2
 
     @ti.func
     def wavefront(n, passes: ti.template(), total: ti.template()):
         """Passes over the grid, one after the other: ``((part, body, args), …)``, where a part is ``EVERY``, ``RED``, ….
 
         On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
-        each thread has a share of the planes, so a grid of few planes along its first axis keeps few threads busy.
+        each thread has shares of the planes, so a grid of few planes along its first axis keeps few threads busy.
         A pass may read what another one writes in its own plane and in the two beside it, not further away, and of what
         it writes itself only the cell that it is at. A fourth thing of a pass is ``(marks,)``: on a CPU it leaves
         those rows out of which ``leave_out`` says so there, as they have what it would write. Where ``total`` is not empty but ``(partials, summand, args)``, after
         the last pass ``total_of(n, partials)`` is the sum of ``summand(c, I, s, *args)``, which reads only its cell.
         """
         work = Passes(_with_marks(passes), total)
+        pipes = ti.static(_shares_at_most(threads, dim, _with_marks(passes)))
+        # Then they take less time than it does to wake the thread pool.
+        few_seams = ti.static(pipes <= 2 or dim == 2)
         if ti.static(rows and serial):
             ti.loop_config(serialize=True)
             for _ in range(1):
@@ -72,17 +82,17 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
         elif ti.static(rows):
             for index in range(ti.static(BLOCK * pipes)):
                 if index % ti.static(BLOCK) == 0:
-                    share, shares = index // ti.static(BLOCK), shares_of(n, work)
+                    share, shares = index // ti.static(BLOCK), shares_of(n, work, pipes)
                     if share < shares:
                         pipeline(part(n[0], share, shares) + 1, part(n[0], share + 1, shares) + 1, n, work)
             if ti.static(len(passes) > 1 and few_seams):
                 ti.loop_config(serialize=True)
                 for share in range(1, ti.static(pipes)):
-                    close_seam(share, n, work)
+                    close_seam(share, n, work, pipes)
             elif ti.static(len(passes) > 1):
                 for index in range(ti.static(BLOCK * pipes)):
                     if index % ti.static(BLOCK) == 0:
-                        close_seam(index // ti.static(BLOCK), n, work)
+                        close_seam(index // ti.static(BLOCK), n, work, pipes)
         else:
             for p in ti.static(range(len(passes))):
                 each_part(n, *work.passes[p])
@@ -172,9 +182,8 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
     return namespace(nth_pass, each_part)
 
 
-def _pipelines(shape: LoopShape, nth_pass):
+def _pipelines(nth_pass):
     """All passes over a share of the planes, how many shares there are, and what is left between two of them."""
-    pipes = min(shape.threads, MOST_TASKS)
 
     @ti.func
     def pipeline(begin, end, n, work):
@@ -193,18 +202,18 @@ def _pipelines(shape: LoopShape, nth_pass):
                     nth_pass(i, n, p, work)
 
     @ti.func
-    def shares_of(n, work):
+    def shares_of(n, work, pipes: ti.template()):
         """So many that on either side of a seam there are as many planes as the last pass is behind the first, and one."""
         return ti.max(ti.min(n[0] // ti.static(2 * len(work.passes) - 1), ti.static(pipes)), 1)
 
     @ti.func
-    def close_seam(share, n, work):
+    def close_seam(share, n, work, pipes: ti.template()):
         """What was left out between this share of the planes and the one before it."""
-        shares = shares_of(n, work)
+        shares = shares_of(n, work, pipes)
         if share > 0 and share < shares:
             seam = part(n[0], share, shares) + 1
             for p in ti.static(range(1, len(work.passes))):
                 for i in range(seam - p, seam + p):
                     nth_pass(i, n, p, work)
 
-    return pipeline, shares_of, close_seam, pipes
+    return pipeline, shares_of, close_seam

@@ -26,20 +26,17 @@ from ..kernels import (
     float_vector,
     int_vector,
     kernel_family,
+    lane,
     position_of,
     put_line,
 )
-from ..operators.interpolation import inside_box, place_of, sample_cubic, step_to_corner
 from ..operators.shapes import SHAPES
+from .core_ways import Depth, Reached, carry_strip, reach_strip
 from .motion import Way
 from .particles import FULL, NOWHERE, Cloud, Particles
-from .transfer import corner_weight
 
 BELOW = 1.0
 """How deep a surface that is found from particles says that a cell is at the most, in cells."""
-SKIN = 0.5
-"""How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
-any surface may read as little."""
 LEAST_BAND, MOST_BAND = 3, 12
 """Cells: a sum over a wider band might leave 32 bits; in a narrower one what the core has come into, however little of that, would be all that shows how deep it lies."""
 NEVER = 1 << 16
@@ -48,21 +45,6 @@ MARGIN = 1.5
 """Cells around solids, sources and sinks in which the liquid counts as shallow, however deep it is."""
 LEFT, FOUND = 1, 2
 """Marks of how the core changes: it has come into a cell in a step; it is found there again after it. ``LEFT`` alone: not again."""
-LEAST_SHARE = 1e-4
-"""Part of what has come to the centre of a cell that is from the core, from which on it is in the liquid for sure."""
-
-
-@argument
-class Depth:
-    """How deep cells lie below a surface."""
-
-    phi: object
-    dx: object
-
-    @ti.func
-    def is_deep(self, c):
-        """Whether a cell is no part of the surface."""
-        return self.phi[c] <= ti.f32(-SKIN) * self.dx
 
 
 @argument
@@ -72,48 +54,6 @@ class _Window:
     along: object
     band: object
     n: object
-
-
-@ti.func
-def _reach_at(c, I, s, was: IntArray, reached: IntArray, shift: Array, depth, way, band):
-    """Mark what the core has come into: nothing that was not deep before, but where it goes farther than the band is wide."""
-    reached[c] = 0
-    x = ti.cast(I, ti.f32) - ti.f32(0.5)
-    here, fastest = x * ti.f32(0.0), ti.f32(0.0)
-    for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, way.n)
-        below, above = way.step * way.u[face], way.step * way.u[face + s[axis]]
-        here[axis] = ti.f32(0.5) * (below + above)
-        fastest = ti.max(fastest, ti.max(ti.abs(below), ti.abs(above)))
-    if depth.is_deep(c) or fastest > band:
-        gone, share = way.shift_at(x + ti.f32(0.5) * here), ti.f32(0.0)
-        place = place_of(inside_box(x + gone + ti.f32(0.5), way.n), way.n)
-        for corner in ti.static(range(2**s.n)):
-            share += corner_weight(place.fraction, corner) * was[place.first + step_to_corner(corner, s)]
-        if share > ti.f32(LEAST_SHARE):
-            reached[c] = 1
-            for axis in ti.static(range(s.n)):
-                shift[c + axis * cells_of(s, way.n)] = gone[axis]
-
-
-@ti.func
-def _carry_at(c, I, s, u: Array, out: Array, reached: IntArray, shift: Array, n):
-    """The velocity from where the core was, half a cell beside the ways of the centres on both sides."""
-    cells = cells_of(s, n)
-    for axis in ti.static(range(s.n)):
-        below = ti.f32(reached[c - s[axis]])
-        count = below + ti.f32(reached[c])
-        if count > 0:
-            q = ti.cast(I, ti.f32)
-            q[axis] -= ti.f32(0.5)
-            for k in ti.static(range(s.n)):
-                # What is not reached has no way that is known.
-                upper = ti.select(reached[c] == 1, shift[c + k * cells], ti.f32(0.0))
-                lower = ti.select(below > 0, shift[c - s[axis] + k * cells], ti.f32(0.0))
-                q[k] += (upper + lower) / count
-            q = inside_box(q, n)
-            q[axis] += ti.f32(0.5)
-            out[c + axis * cells] = sample_cubic(u, axis * cells, q, n, axis)
 
 
 @ti.func
@@ -157,6 +97,11 @@ def _put_if_core(k, c, I, out: IntArray, sums: ti.template(), few, depth, n):
 
 
 @ti.func
+def _is_any_deep(k, c, depth, found: ti.template()):
+    found |= ti.cast(depth.is_deep(lane(c, k)), ti.i32)
+
+
+@ti.func
 def _sum_strip(c, I, m, s, source: IntArray, out: IntArray, depth, window, width: ti.template()):
     """The sum over ``band`` cells to both sides along an axis; on the last one whether that is little, in what is deep.
 
@@ -164,7 +109,12 @@ def _sum_strip(c, I, m, s, source: IntArray, out: IntArray, depth, window, width
     """
     last = ti.static(s.n - 1)
     sums, along, band, n = ti.Matrix.zero(ti.i32, 1, width), window.along, window.band, window.n
+    any_deep = ti.i32(0)
     if along == last:
+        along_strip(m, width, _is_any_deep, (c, depth, any_deep))
+    if along == last and any_deep == 0:
+        along_strip(m, width, put_line, (out, c, sums, 0))
+    elif along == last:
         here, end, total, few = I[last], n[last] + 1, ti.i32(0), ti.i32(1)
         for k in range(here - band, here + band + 1):
             total += source[c + (ti.min(ti.max(k, 0), end) - here)]
@@ -228,11 +178,13 @@ def core_kernels(loops, given):
         dx: ti.f32,
         band: ti.i32,
     ):
-        loops.each_cell(n, _reach_at, (was, reached, shift, Depth(phi, dx), Way(velocity, n, step, leave), band))
+        core, way = Reached(reached, shift), Way(velocity, n, step, leave)
+        loops.each_strip(n, width, reach_strip, (core, was, Depth(phi, dx, band), way, width))
 
     @ti.kernel
     def carry(velocity: Array, ahead: Array, reached: IntArray, shift: Array, n: Index):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _carry_at, (velocity, ahead, reached, shift, n))
+        core = Reached(reached, shift)
+        loops.each_strip_to(n + 2, n, width, carry_strip, (velocity, ahead, core, n, width))
 
     @ti.kernel
     def take_over(velocity: Array, weight: Array, ahead: Array, reached: IntArray, n: Index):

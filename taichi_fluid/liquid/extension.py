@@ -1,11 +1,13 @@
 """Velocities continued from where they are known into the air and into solids, layer by layer."""
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
 from ..kernels import (
+    ARRAY_BITS,
     Array,
     Operator,
+    address,
     along_strip,
     cell_of_strip,
     cells_of,
@@ -18,6 +20,9 @@ from ..kernels import (
     write_strip,
 )
 from ..operators.interpolation import step_to_corner
+
+ALL_KNOWN = 0.5
+"""Mark of a row of which all is known, so that no layer has anything to do there."""
 
 
 @ti.func
@@ -32,11 +37,13 @@ def _is_on_grid(I, n, axis: ti.template()):
 
 
 @ti.func
-def _mark_weighed_at(c, I, s, known: Array, n):
-    """Weights of particles become 1 where there are any."""
+def _marks_of_weighed(c, I, s, known: Array, n):
+    """Of the faces of a cell: 1 where particles have any weight."""
+    marks = ti.Vector([ti.f32(0.0)] * s.n)
     for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, n)
-        known[face] = ti.select(known[face] > 0 and _is_on_grid(I, n, axis) == 1, ti.f32(1.0), ti.f32(0.0))
+        weighs = ti.cast(known[c + axis * cells_of(s, n)] > 0, ti.i32)
+        marks[axis] = ti.select(weighs & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), ti.f32(0.0))
+    return marks
 
 
 @ti.func
@@ -103,8 +110,10 @@ def _has_known_beside(k, face, s, known: Array, kept, found: ti.template()):
 
 
 @ti.func
-def _extend_strip(c, I, m, s, u: Array, known: Array, n, layer, width: ti.template()):
+def _extend_strip(c, I, m, s, faces, width: ti.template()):
     """``_extend_at`` for a strip, if any face of it may have something beside it: of most strips none has."""
+    known = ti.static(faces.known)
+    n, layer = faces.n, faces.layer
     # Those that stay as they are, but right beside the liquid, are marked by -1.
     found, kept = ti.i32(0), ti.select(layer == 1, ti.f32(1.0), ti.f32(-1.0))
     for axis in ti.static(range(s.n)):
@@ -117,8 +126,62 @@ def _extend_strip(c, I, m, s, u: Array, known: Array, n, layer, width: ti.templa
             if unknown == 1:
                 along_strip(m, width, _has_known_beside, (face, s, known, kept, found))
     if found == 1:
+        row = _row_of(I, n)
+        if faces.rows[row] == 0:
+            faces.rows[row] = layer + ti.f32(1.0)
         for k in range(m):
-            _extend_at(cell_of_strip(c, k), position_of(I, k), s, u, known, n, layer)
+            _extend_at(cell_of_strip(c, k), position_of(I, k), s, faces.u, known, n, layer)
+
+
+@argument
+class _Faces:
+    """A velocity, which of its faces are ``known``, the rows of cells that have such, and the layer that comes next."""
+
+    u: object
+    known: object
+    rows: object
+    n: object
+    layer: object
+
+
+@ti.func
+def _row_of(I, n):
+    """Number of the row that a position is in."""
+    row = I[0]
+    for axis in ti.static(range(1, I.n - 1)):
+        row = row * (n[axis] + 2) + I[axis]
+    return row
+
+
+@ti.func
+def _mark_row(c, I, s, known: Array, rows: Array, n):
+    """Mark the row that begins here by 1 if any of its faces is known, by ``ALL_KNOWN`` if all are, else by 0."""
+    last, some, lacking = ti.static(s.n - 1), ti.i32(0), ti.i32(0)
+    for axis in ti.static(range(s.n)):
+        on_grid, face = ti.i32(1), c + axis * cells_of(s, n)
+        for k in ti.static(range(s.n - 1)):
+            if ti.static(k != axis):
+                on_grid = on_grid & ti.cast(I[k] <= n[k], ti.i32)
+        if on_grid == 1:
+            for k in range(n[last] + (1 if ti.static(axis == s.n - 1) else 0)):
+                here = known[face + address(k, ARRAY_BITS)]
+                some |= ti.cast(here > 0, ti.i32)
+                lacking |= ti.cast(here <= 0, ti.i32)
+    rows[_row_of(I, n)] = ti.select(some == 0, ti.f32(0.0), ti.select(lacking == 0, ti.f32(ALL_KNOWN), ti.f32(1.0)))
+
+
+@ti.func
+def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()):
+    """Extend the strips of a row that lacks something, if it or one beside it has any that was known before this layer."""
+    row, around = _row_of(I, faces.n), ti.i32(0)
+    last = ti.static(s.n - 1)
+    for axis in ti.static(range(last)):
+        step = ti.i32(1) if ti.static(axis == last - 1) else faces.n[last - 1] + 2
+        for side in ti.static(range(3)):
+            mark = faces.rows[row + (side - 1) * step]
+            around |= ti.cast((mark > 0) & (mark <= faces.layer), ti.i32)
+    if around == 1 and faces.rows[row] != ti.f32(ALL_KNOWN):
+        strips_from(c, I, s, faces.n[last] + 1, width, Operator(_extend_strip, (faces, width)))
 
 
 @ti.func
@@ -165,7 +228,8 @@ def extension_kernels(loops):
 
     @ti.kernel
     def mark_weighed(known: Array, n: Index):
-        loops.each_cell_in(n * 0, n + 2, n, _mark_weighed_at, (known, n))
+        weighed = Operator(_marks_of_weighed, (known, n))
+        loops.each_strip_in(n * 0, n + 2, n, width, write_strip, (n, components((known, loops.dim)), width, weighed))
 
     @ti.kernel
     def mark_wet(known: Array, phi: Array, open: Array, n: Index):
@@ -173,9 +237,17 @@ def extension_kernels(loops):
         loops.each_strip_to(n + 2, n, width, write_strip, (n, components((known, loops.dim)), width, wet))
 
     @ti.kernel
-    def extend(velocity: Array, known: Array, n: Index, layer: ti.f32):
+    def mark_rows(known: Array, rows: Array, n: Index):
+        begins = n + 2
+        begins[loops.dim - 1] = ti.i32(2)
+        loops.each_cell_in(n * 0 + 1, begins, n, _mark_row, (known, rows, n))
+
+    @ti.kernel
+    def extend(velocity: Array, known: Array, rows: Array, n: Index, layer: ti.f32):
         if ti.static(width > 1):
-            loops.each_strip_to(n + 2, n, width, _extend_strip, (velocity, known, n, layer, width))
+            faces, begins = _Faces(velocity, known, rows, n, layer), n + 2
+            begins[loops.dim - 1] = ti.i32(2)
+            loops.each_cell_in(n * 0 + 1, begins, n, _extend_row, (faces, loops.strips_from, width))
         else:
             loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
 
@@ -190,7 +262,7 @@ def extension_kernels(loops):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, solids))
 
-    return mark_weighed, mark_wet, extend, clear_unknown, slip
+    return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip
 
 
 class Extension:
@@ -204,6 +276,9 @@ class Extension:
     def __init__(self, grid: Grid, solids: Solids | None):
         self.grid, self.solids = grid, solids
         self._kernels = extension_kernels(grid.loops)
+        # Rows are a CPU's; of those of ghosts none has anything known.
+        self._rows = ti.ndarray(ti.f32, grid.cells // (grid.shape[-1] + 2) if grid.loops.rows else 1)
+        self._rows.fill(0.0)
 
     def from_particles(self, velocity, weight, layers: int) -> None:
         """Continue from faces with a ``weight``, which is overwritten."""
@@ -223,5 +298,7 @@ class Extension:
             self._kernels.slip(velocity, *self.solids.arguments())
 
     def _extend(self, velocity, known, layers: int) -> None:
+        if self.grid.loops.rows:
+            self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
-            self._kernels.extend(velocity, known, self.grid.n, float(layer + 1))
+            self._kernels.extend(velocity, known, self._rows, self.grid.n, float(layer + 1))

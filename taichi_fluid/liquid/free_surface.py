@@ -4,11 +4,11 @@ Ghost fluid at the surface (Gibou, Fedkiw, Cheng, Kang 2002) together with cut c
 2007; Ng, Min, Gibou 2009): of second order in the pressure at both.
 """
 
-from .._ti import argument, ti
+from .._ti import argument, loaded, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
-from ..kernels import Array, cells_of, kernel_family
+from ..kernels import Array, Operator, along_strip, cells_of, fast_max, kernel_family, lane, write_strip
 from ..pressure.projection import Projection
 
 
@@ -26,14 +26,33 @@ class _Pressed:
 
 
 @ti.func
-def _subtract_at(c, I, s, pressed):
+def _pressed_at(c, I, s, pressed, axis: ti.template()):
+    """The velocity of a face that has liquid beside it and is not closed, changed by the pressure; else as it was."""
+    face = c + axis * cells_of(s, pressed.n)
+    wet = (pressed.inv_diag[c] > 0) | (pressed.inv_diag[c - s[axis]] > 0)
+    # The system weighs a face by its open part over the part of the way that is in the liquid.
+    slope = (pressed.p[c] - pressed.p[c - s[axis]]) * pressed.weight[face] / pressed.open[face]
+    changed = pressed.u[face] - pressed.scale * slope
+    return ti.select(wet & (pressed.weight[face] > 0), changed, pressed.u[face])
+
+
+@ti.func
+def _is_any_wet(k, c, s, inv_diag: Array, found: ti.template()):
+    at = lane(c, k)
+    nearest = inv_diag[at]
     for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, pressed.n)
-        wet = pressed.inv_diag[c] > 0 or pressed.inv_diag[c - s[axis]] > 0
-        if wet and pressed.weight[face] > 0:
-            # The system weighs a face by its open part over the part of the way that is in the liquid.
-            slope = (pressed.p[c] - pressed.p[c - s[axis]]) * pressed.weight[face] / pressed.open[face]
-            pressed.u[face] = pressed.u[face] - pressed.scale * slope
+        nearest = fast_max(nearest, inv_diag[at - s[axis]])
+    found |= ti.cast(nearest > 0, ti.i32)
+
+
+@ti.func
+def _press_strip(c, I, m, s, given, width: ti.template()):
+    """One component after the other, as of all at once a compiler makes no vectors; none where there is no liquid."""
+    pressed, n, found = loaded(given), given.n, ti.i32(0)
+    along_strip(m, width, _is_any_wet, (c, s, given.inv_diag, found))
+    if found == 1:
+        for axis in ti.static(range(s.n)):
+            write_strip(c, I, m, s, n, ((given.u, axis),), width, Operator(_pressed_at, (pressed, axis)))
 
 
 @kernel_family
@@ -45,7 +64,7 @@ def surface_gradient_kernels(loops):
         velocity: Array, pressure: Array, open: Array, weight: Array, inv_diag: Array, n: IntVector, scale: ti.f32
     ):
         pressed = _Pressed(velocity, pressure, open, weight, inv_diag, n, scale)
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _subtract_at, (pressed,))
+        loops.each_strip_to(n + 2, n, loops.width, _press_strip, (pressed, loops.width))
 
     return (subtract,)
 

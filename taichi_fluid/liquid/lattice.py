@@ -3,12 +3,12 @@
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import float_vector
+from ..kernels import Array, float_vector, kernel_family
 from ..kernels.layout import IntArray
 from ..operators.interpolation import sample_velocity
 from ..operators.noise import hash_01
 from .motion import CLEARANCE, distance_at
-from .particles import FULL, PER_AXIS, set_vector
+from .particles import FULL, PER_AXIS, Particles, set_vector
 
 LEAST = {2: 4, 3: 3}
 MOST = {2: 36, 3: 32}
@@ -80,36 +80,48 @@ def spread(c, shift):
     return here
 
 
+@argument
+class Wanted:
+    """What a cell wants: how many particles, and in which places of its lattice, a bit each, where there are any."""
+
+    counts: object
+    places: object
+
+
 @ti.func
-def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), counts: IntArray, full):
+def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), wanted, full):
     """No cell becomes more than ``full``: what is poured moves on between the places of the lattice.
 
     The last of ``args`` says whether a cell is asked at all.
     """
-    cell, total = ti.cast(c, ti.i32), ti.i32(0)
+    cell, total, places = ti.cast(c, ti.i32), ti.i32(0), ti.i32(0)
     present = args[0].starts[cell + 1] - args[0].starts[cell]
     if args[2].asks(c, present, args[1]):
         for place in range(ti.static(FULL[s.n])):
             if present + total < full:
-                total += wants(c, I, place, *args)
-    counts[cell] = total
+                if wants(c, I, place, *args) == 1:
+                    total += ti.i32(1)
+                    places |= ti.i32(1) << place
+    wanted.counts[cell] = total
+    if total > 0:
+        wanted.places[cell] = places
 
 
 @ti.func
-def make_wanted(c, I, s, wants: ti.template(), args: ti.template(), offsets: IntArray, maker):
+def _make_wanted(c, I, s, offsets: IntArray, places: IntArray, maker):
     """Make those that ``count_wanted`` has counted, behind those of the cells before."""
-    p, end = maker.first + offsets[ti.cast(c, ti.i32)], maker.first + offsets[ti.cast(c, ti.i32) + 1]
-    if p < end:
+    cell = ti.cast(c, ti.i32)
+    p = maker.first + offsets[cell]
+    if offsets[cell] < offsets[cell + 1]:
         for place in range(ti.static(FULL[s.n])):
-            if p < end:
-                if wants(c, I, place, *args) == 1:
-                    maker.make(p, seed_of(I, place, maker.shift_at(c)))
-                    p += 1
+            if (places[cell] >> place) & 1 == 1:
+                maker.make(p, seed_of(I, place, maker.shift_at(c)))
+                p += ti.i32(1)
 
 
 @argument
 class Maker:
-    """Writes new particles behind the ``first`` so many, with a velocity, or that of the faces where it is ``sampled``.
+    """Writes new particles behind the ``first`` so many, with a ``given`` velocity, or that of the faces where it is ``sampled``.
 
     They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``.
     """
@@ -144,3 +156,55 @@ class Maker:
         set_vector(self.velocity, p, self.room, v)
         for k in ti.static(range(x.n * x.n)):
             self.affine[p + k * self.room] = ti.f32(0.0)
+
+
+@kernel_family
+def making_kernels(loops, sampled, spread):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def make(
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        room: ti.i32,
+        first: ti.i32,
+        given: Point,
+        faces: Array,
+        n: Index,
+        shift: Point,
+        offsets: IntArray,
+        places: IntArray,
+    ):
+        maker = Maker(position, velocity, affine, room, first, given, faces, n, sampled, shift, spread)
+        loops.each_cell(n, _make_wanted, (offsets, places, maker))
+
+    return (make,)
+
+
+class Places:
+    """The places of the lattice of one grid in which particles are wanted, and what is put there.
+
+    Attributes:
+        counts: How many each cell wants.
+        places: Which, a bit each, for cells that want any.
+        nothing: An array for what a kernel does not read.
+    """
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+        self.counts, self.places = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, grid.cells + 1)
+        self._offsets, self.nothing = ti.ndarray(ti.i32, grid.cells + 2), ti.ndarray(ti.f32, 1)
+        self.counts.fill(0)
+
+    def fill(self, particles: Particles, shift, *, faces=None, speed=None, spread: bool = False) -> int:
+        """Make what is wanted, in a lattice moved by ``shift``, with a ``speed`` or that of the ``faces``, m/s; how many."""
+        grid, first = self.grid, particles.count
+        particles.grow(self.counts, self._offsets)
+        if first < particles.count:
+            arrays = particles.position, particles.velocity, particles.affine, particles.room, first
+            given = float_vector(grid.dim)(*(0.0,) * grid.dim) if speed is None else speed
+            kernels = making_kernels(grid.costly_loops, faces is not None, spread)
+            faces = self.nothing if faces is None else faces
+            kernels.make(*arrays, given, faces, grid.n, shift, self._offsets, self.places)
+        return particles.count - first

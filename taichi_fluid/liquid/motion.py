@@ -1,11 +1,24 @@
 """Particles on their way through a velocity: by Runge-Kutta (Ralston 1962), within the box and outside of solids."""
 
-from .._ti import argument, ti
+from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, flat, int_vector, kernel_family, strides_of
+from ..kernels import (
+    ARRAY_BITS,
+    Array,
+    Operator,
+    Strip,
+    address,
+    cell_of_strip,
+    column,
+    flat,
+    int_vector,
+    kernel_family,
+    strides_of,
+)
 from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner
+from ..operators.sampling import sample_strip_velocity
 from ..operators.vectors import is_finite, length
 from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
 
@@ -32,11 +45,7 @@ class Way:
     @ti.func
     def shift_of(self, x, third: ti.template()):
         """How far a particle goes in the step: of second order, or ``third``."""
-        return self.shift_from(x, self.shift_at(x), third)
-
-    @ti.func
-    def shift_from(self, x, first, third: ti.template()):
-        """The same where it is known how far the velocity at ``x`` takes it."""
+        first = self.shift_at(x)
         shift = self.shift_at(x + ti.f32(0.5) * first)
         if ti.static(third):
             last = self.shift_at(x + ti.f32(0.75) * shift)
@@ -124,10 +133,74 @@ def _moved_beside(solids, x, d, shift):
     return y
 
 
+@argument
+class _Moving:
+    """Particles that set out: where they are, in cells, and how fast, m/s."""
+
+    position: object
+    own: object
+    room: object
+
+
+@argument
+class _Ways:
+    """Of the particles of a strip where they set out, how far the velocity there takes them, and how far it last did, in cells."""
+
+    start: object
+    first: object
+    last: object
+
+
+@ti.func
+def _set_out(k, moving, first, step, ways):
+    for axis in ti.static(range(ways.start.n)):
+        at = cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k)
+        ways.start[ti.i32(axis), k] = moving.position[at]
+        ways.first[ti.i32(axis), k] = step * moving.own[at]
+        ways.last[ti.i32(axis), k] = step * moving.own[at]
+
+
+@ti.func
+def _on_the_way(k, ways, stage, n):
+    """Where a stage asks for the velocity, in the index space of cells: at the start, halfway, or three quarters on."""
+    part = ti.select(stage == 0, ti.f32(0.0), ti.select(stage == 1, ti.f32(0.5), ti.f32(0.75)))
+    return inside_box(column(ways.start, k) + part * column(ways.last, k) + ti.f32(0.5), n)
+
+
+@ti.func
+def _go_on(k, ways, velocity: ti.template(), step, stage):
+    for axis in ti.static(range(velocity.n)):
+        gone, line = step * velocity[ti.i32(axis), k], ti.i32(axis)
+        first, second = ways.first[line, k], ways.last[line, k]
+        mean = (ti.f32(2.0) * first + ti.f32(3.0) * second + ti.f32(4.0) * gone) / ti.f32(9.0)
+        ways.first[line, k] = ti.select(stage == 0, gone, first)
+        ways.last[line, k] = ti.select(stage == 2, mean, gone)
+
+
+@ti.func
+def _arrive(k, ways, moving, first, way):
+    y = way.kept(column(ways.start, k) + column(ways.last, k))
+    for axis in ti.static(range(y.n)):
+        moving.position[cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k)] = y[axis]
+
+
+@ti.func
+def _move_strip(moving, strip, known, given, third: ti.template()):
+    """The way of ``Way.shift_of`` for particles side by side in memory; those of a ``known`` velocity set out with that."""
+    way, first = loaded(given), strip.first
+    n = way.n
+    ways, velocity = _Ways(strip.matrix(n.n), strip.matrix(n.n), strip.matrix(n.n)), strip.matrix(n.n)
+    strip.each(_set_out, (moving, first, way.step, ways))
+    for stage in range(known, ti.static(3 if third else 2)):
+        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, n)), velocity, n, True)
+        strip.each(_go_on, (ways, velocity, way.step, stage))
+    strip.each(_arrive, (ways, moving, first, way))
+
+
 @kernel_family
 def motion_kernels(loops, third, beside):
     Index, Point = loops.IntVector, loops.FloatVector
-    Flags = int_vector(2 * loops.dim)
+    Flags, width = int_vector(2 * loops.dim), loops.width
 
     @ti.kernel
     def move(
@@ -141,12 +214,10 @@ def motion_kernels(loops, third, beside):
         room: ti.i32,
         number: ti.i32,
     ):
-        for p in range(number):
-            way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
-            first = step * vector_at(own, p, room, x)
-            if known == 0:
-                first = way.shift_at(x)
-            set_vector(position, p, room, way.kept(x + way.shift_from(x, first, third)))
+        for index in range((number + width - 1) // width):
+            first, moving = index * ti.i32(width), _Moving(position, own, room)
+            strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
+            _move_strip(moving, strip, known, Way(velocity, n, step, leave), third)
 
     @ti.kernel
     def move_beside(

@@ -17,6 +17,8 @@ from ..kernels import (
     add,
     along_strip,
     copy_values,
+    fast_max,
+    fast_min,
     flat,
     float_vector,
     int_vector,
@@ -100,13 +102,28 @@ class Mirrors:
 def _counted(total, way):
     """``total`` with a particle at ``way`` from the centre: sum of weights, least square of a distance, sum of ways."""
     result, square = total, way.dot(way)
-    near = ti.max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
+    near = fast_max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
     w = near * near * near
     result[0] += w
-    result[1] = ti.min(result[1], square)
+    result[1] = fast_min(result[1], square)
     for axis in ti.static(range(way.n)):
         result[2 + axis] += w * way[axis]
     return result
+
+
+@ti.func
+def _summed_in_rows(cloud, c, x, s):
+    """``_summed_around`` where no side and no solid is near: the three cells of a row have their particles one after the other."""
+    n = ti.static(s.n)
+    total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
+    total[1] = ti.f32(1e6)
+    for around in range(ti.static(3 ** (n - 1))):
+        middle = ti.cast(c, ti.i32)
+        for axis in ti.static(range(n - 1)):
+            middle += (around // ti.static(3**axis) % 3 - 1) * ti.cast(s[axis], ti.i32)
+        for i in range(cloud.starts[middle - 1], cloud.starts[middle + 2]):
+            total = _counted(total, vector_at(cloud.position, cloud.order[i], cloud.room, x) - x)
+    return total
 
 
 @ti.func
@@ -155,7 +172,7 @@ def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti
 
 @ti.func
 def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.template(), cored: ti.template()):
-    """The same of a cell of a strip beyond whose ends, and around which, no side is."""
+    """The same of a cell of a strip, where no side is beside it."""
     mark, at = ti.i32(0), lane(c, k)
     for step in ti.static(range(-1, 2)):
         mark |= _mark_of(cloud.starts[at + (step + 1)] - cloud.starts[at + step], dim)
@@ -167,19 +184,17 @@ def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.tem
 @ti.func
 def _mark_strip(c, I, m, s, cloud, marks: IntArray, core: IntArray, mirrors, shape: ti.template()):
     cored, width = ti.static(shape)
-    last, within = ti.static(s.n - 1), ti.i32(1)
-    for axis in ti.static(range(s.n)):
-        beyond = ti.static(1 if axis == s.n - 1 else 0)
-        end = I[axis] + ti.static(beyond) * m
-        within = within & ti.cast((I[axis] - beyond >= 1) & (end <= mirrors.solids.n[axis]), ti.i32)
+    last, within, n = ti.static(s.n - 1), ti.i32(1), mirrors.solids.n
+    for axis in ti.static(range(s.n - 1)):
+        within = within & ti.cast((I[axis] >= 1) & (I[axis] <= n[axis]), ti.i32)
     if within == 1:
         marked = ti.Matrix.zero(ti.i32, 1, width)
         along_strip(m, width, _mark_within, (c, s.n, cloud, core, marked, cored))
         along_strip(m, width, put_line, (marks, c, marked, 0))
-    else:
-        for k in range(m):
-            J = I
-            J[last] += k
+    for k in range(m):
+        J = I
+        J[last] += k
+        if within == 0 or J[last] < 2 or J[last] >= n[last]:
             _mark_at(c + k, J, s, cloud, marks, core, mirrors, cored)
 
 
@@ -226,7 +241,12 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
     if mark == SOME or mark & SURE:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
-        distance = _height_of(_summed_around(cloud, I, x, s, mirrors, beside), lift[0], n)
+        total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
+        if beside == 0 and (I > 1).all() and (mirrors.solids.n > I).all():
+            total = _summed_in_rows(cloud, c, x, s)
+        else:
+            total = _summed_around(cloud, I, x, s, mirrors, beside)
+        distance = _height_of(total, lift[0], n)
         # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
         own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
         filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])

@@ -100,13 +100,16 @@ def sorting_kernels(loops):
     IntVector = loops.IntVector
 
     @ti.kernel
-    def count(position: Array, cell: IntArray, counts: IntArray, n: IntVector, room: ti.i32, number: ti.i32):
+    def count(
+        position: Array, cell: IntArray, rank: IntArray, counts: IntArray, n: IntVector, room: ti.i32, number: ti.i32
+    ):
+        """Count the particles of each cell; ``rank`` is how many of its cell have been counted before each."""
         for c in range(counts.shape[0]):
-            counts[c] = 0
+            counts[c] = ti.i32(0)
         for p in range(number):
             at = cell_at(vector_at(position, p, room, zero_of(n)), n)
             cell[p] = at
-            ti.atomic_add(counts[at], 1)
+            rank[p] = ti.atomic_add(counts[at], ti.i32(1))
 
     @ti.kernel
     def sum_up(counts: IntArray, sums: IntArray, starts: IntArray, length: ti.i32):
@@ -128,10 +131,10 @@ def sorting_kernels(loops):
                 starts[length] = total
 
     @ti.kernel
-    def place(cell: IntArray, counts: IntArray, starts: IntArray, order: IntArray, cells: ti.i32, number: ti.i32):
-        """Put each particle among those of its cell, in the order that they have in memory."""
+    def place(cell: IntArray, rank: IntArray, starts: IntArray, order: IntArray, cells: ti.i32, number: ti.i32):
+        """Put each particle among those of its cell, in the order that they have in memory, which their ranks nearly are."""
         for p in range(number):
-            order[starts[cell[p]] + ti.atomic_sub(counts[cell[p]], 1) - 1] = p
+            order[starts[cell[p]] + rank[p]] = p
         for c in range(cells):
             for i in range(starts[c] + 1, starts[c + 1]):
                 p, k = order[i], i
@@ -198,8 +201,8 @@ class Particles:
 
     @classmethod
     def bytes_each(cls, dim: int) -> int:
-        """Bytes of device memory that a particle takes: twice what it carries, its cell and its place in the order."""
-        return 4 * (2 * sum(cls.components(dim).values()) + 2)
+        """Bytes of device memory that a particle takes: twice what it carries, its cell, its rank there, its place in the order."""
+        return 4 * (2 * sum(cls.components(dim).values()) + 3)
 
     def _make(self, room: int) -> None:
         dim = self.grid.dim
@@ -212,7 +215,7 @@ class Particles:
         for name, count in self.components(dim).items():
             setattr(self, name, ti.ndarray(ti.f32, count * room))
             self._spare[name] = ti.ndarray(ti.f32, count * room)
-        self.order, self._cell = ti.ndarray(ti.i32, room), ti.ndarray(ti.i32, room)
+        self.order, self._cell, self._rank = (ti.ndarray(ti.i32, room) for _ in range(3))
         self._kernels.put_in_line(self.order, room)
 
     def arrays(self) -> tuple:
@@ -279,9 +282,9 @@ class Particles:
 
     def _place(self) -> None:
         kernels, cells = self._kernels, self.grid.cells
-        kernels.count(self.position, self._cell, self._counts, self.grid.n, self.room, self.count)
+        kernels.count(self.position, self._cell, self._rank, self._counts, self.grid.n, self.room, self.count)
         kernels.sum_up(self._counts, self._sums, self.starts, cells + 2)
-        kernels.place(self._cell, self._counts, self.starts, self.order, cells, self.count)
+        kernels.place(self._cell, self._rank, self.starts, self.order, cells, self.count)
         self._placed = True
 
     def sort(self) -> None:

@@ -8,7 +8,7 @@ from ..grid import Grid
 from ..kernels import Array, flat, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray, strides_of
 from .core import LEFT, Core
-from .lattice import MOST, Ground, Maker, bare_solids, count_wanted, ground_of, make_wanted, seed_of, spread
+from .lattice import MOST, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of, spread
 from .motion import Way
 from .particles import Cloud, Particles
 
@@ -54,6 +54,7 @@ def refill_kernels(loops, given):
         starts: IntArray,
         room: ti.i32,
         counts: IntArray,
+        places: IntArray,
         was: IntArray,
         velocity: Array,
         leave: Flags,
@@ -68,36 +69,9 @@ def refill_kernels(loops, given):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
         cloud = Cloud(position, position, position, order, starts, room)
         change = Change(was, Way(velocity, n, step, leave), shift)
-        each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), counts, MOST[loops.dim]))
+        each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), Wanted(counts, places), MOST[loops.dim]))
 
-    @ti.kernel
-    def make_left(
-        position: Array,
-        velocity: Array,
-        affine: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        offsets: IntArray,
-        first: ti.i32,
-        was: IntArray,
-        faces: Array,
-        leave: Flags,
-        step: ti.f32,
-        shift: Point,
-        core: IntArray,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
-        cloud = Cloud(position, velocity, affine, order, starts, room)
-        change = Change(was, Way(faces, n, step, leave), shift)
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, shift, True)
-        each_cell(n, make_wanted, (_wants_left, (cloud, ground, change), offsets, maker))
-
-    return count_left, make_left
+    return (count_left,)
 
 
 class Refill:
@@ -106,22 +80,19 @@ class Refill:
     Args:
         grid: The grid.
         solids: What stands in it, where it is now.
-        counts, offsets: Arrays to work in, of whole numbers, one and two more than there are cells.
+        places: Those of the grid.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None, counts, offsets):
-        self.grid, self.solids, self._counts, self._offsets = grid, solids, counts, offsets
-        self._nothing = ti.ndarray(ti.f32, 1)
+    def __init__(self, grid: Grid, solids: Solids | None, places: Places):
+        self.grid, self.solids, self._places = grid, solids, places
 
     def put(self, particles: Particles, velocity, core: Core, draw: int) -> None:
         """Fill what ``core`` has left in the last step, with the velocity on the faces; ``draw`` is the number of the step."""
-        where = ground_of(self.grid, self.solids, self._nothing)
+        where = ground_of(self.grid, self.solids, self._places.nothing)
         kernels = refill_kernels(self.grid.costly_loops, self.solids is not None)
         position, _, _, order, starts, room = particles.arrays()
         turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
-        change = core.was, velocity, *core.way_back(), float_vector(self.grid.dim)(*turns), core.change
-        kernels.count_left(position, order, starts, room, self._counts, *change, *where)
-        first = particles.count
-        particles.grow(self._counts, self._offsets)
-        if first < particles.count:
-            kernels.make_left(*particles.arrays(), self._offsets, first, *change, *where)
+        shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)
+        change = core.was, velocity, *core.way_back(), shift, core.change
+        kernels.count_left(position, order, starts, room, *wanted, *change, *where)
+        self._places.fill(particles, shift, faces=velocity, spread=True)

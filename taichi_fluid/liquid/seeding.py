@@ -12,7 +12,7 @@ from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
 from .core import BELOW, Core, cover_of
-from .lattice import FEWER, LEAST, MOST, Ground, Maker, bare_solids, count_wanted, ground_of, make_wanted, seed_of
+from .lattice import FEWER, LEAST, MOST, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
 
@@ -129,6 +129,7 @@ def shape_kernels(loops, shape, given, cored):
         starts: IntArray,
         room: ti.i32,
         counts: IntArray,
+        places: IntArray,
         shift: Point,
         a: Point,
         b: Point,
@@ -141,35 +142,8 @@ def shape_kernels(loops, shape, given, cored):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
-        each_cell(n, count_wanted, (_wants_shape, wanted, counts, FULL[loops.dim]))
-
-    @ti.kernel
-    def make_in_shape(
-        position: Array,
-        velocity: Array,
-        affine: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        offsets: IntArray,
-        first: ti.i32,
-        speed: Point,
-        shift: Point,
-        a: Point,
-        b: Point,
-        radius: ti.f32,
-        core: IntArray,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud = Cloud(position, velocity, affine, order, starts, room)
-        wanted = (cloud, ground, Shape(distance_of, a, b, radius, shift))
-        maker = Maker(position, velocity, affine, room, first, speed, distance, n, False, shift)
-        each_cell(n, make_wanted, (_wants_shape, wanted, offsets, maker))
+        args = (cloud, ground, Shape(distance_of, a, b, radius, shift))
+        each_cell(n, count_wanted, (_wants_shape, args, Wanted(counts, places), FULL[loops.dim]))
 
     @ti.kernel
     def drive_in_shape(
@@ -209,7 +183,7 @@ def shape_kernels(loops, shape, given, cored):
             n * 0 + 1, n + 2, n, _drive_faces_at, (velocity, Shape(distance_of, a, b, radius), speed, ground)
         )
 
-    return count_in_shape, make_in_shape, drive_in_shape, drive_faces
+    return count_in_shape, drive_in_shape, drive_faces
 
 
 @kernel_family
@@ -223,6 +197,7 @@ def depth_kernels(loops, given, cored):
         starts: IntArray,
         room: ti.i32,
         counts: IntArray,
+        places: IntArray,
         phi: Array,
         likely: ti.f32,
         draw: ti.i32,
@@ -234,38 +209,14 @@ def depth_kernels(loops, given, cored):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        each_cell(n, count_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), counts, FULL[loops.dim]))
-
-    @ti.kernel
-    def make_in_depth(
-        position: Array,
-        velocity: Array,
-        affine: Array,
-        order: IntArray,
-        starts: IntArray,
-        room: ti.i32,
-        offsets: IntArray,
-        first: ti.i32,
-        faces: Array,
-        phi: Array,
-        likely: ti.f32,
-        draw: ti.i32,
-        core: IntArray,
-        distance: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
-        cloud = Cloud(position, velocity, affine, order, starts, room)
-        maker = Maker(position, velocity, affine, room, first, origin, faces, n, True, origin * 0)
-        each_cell(n, make_wanted, (_wants_deep, (cloud, ground, Lack(phi, likely, draw)), offsets, maker))
+        args = (cloud, ground, Lack(phi, likely, draw))
+        each_cell(n, count_wanted, (_wants_deep, args, Wanted(counts, places), FULL[loops.dim]))
 
     @ti.kernel
     def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
 
-    return count_in_depth, make_in_depth, drop_surplus
+    return count_in_depth, drop_surplus
 
 
 class Seeding:
@@ -282,11 +233,8 @@ class Seeding:
 
     def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
         self.grid, self.solids, self._core = grid, solids, core
-        self._counts = ti.ndarray(ti.i32, grid.cells + 1)
-        self._offsets = ti.ndarray(ti.i32, grid.cells + 2)
-        self._counts.fill(0)
-        self._refill = Refill(grid, solids, self._counts, self._offsets)
-        self._nothing, self.share = ti.ndarray(ti.f32, 1), FIRST_SHARE
+        self._places, self.share = Places(grid), FIRST_SHARE
+        self._refill = Refill(grid, solids, self._places)
 
     def fill(
         self,
@@ -306,14 +254,13 @@ class Seeding:
         dim, point = self.grid.dim, float_vector(self.grid.dim)
         speed = velocity or (0.0,) * dim
         shift = point(*(math.fmod(component * time / self.grid.dx, 1.0) for component in speed))
-        core, cored = cover_of(self._core, self._counts)
+        places = self._places
+        core, cored = cover_of(self._core, places.counts)
         kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored)
-        where = (point(*a), point(*b), radius, core, *ground_of(self.grid, self.solids, self._nothing))
+        where = (point(*a), point(*b), radius, core, *ground_of(self.grid, self.solids, places.nothing))
         position, _, _, order, starts, room = particles.arrays()
-        kernels.count_in_shape(position, order, starts, room, self._counts, shift, *where)
-        first = self._make_room(particles)
-        if first < particles.count:
-            kernels.make_in_shape(*particles.arrays(), self._offsets, first, point(*speed), shift, *where)
+        kernels.count_in_shape(position, order, starts, room, places.counts, places.places, shift, *where)
+        places.fill(particles, shift, speed=point(*speed))
 
     def drive(
         self,
@@ -339,7 +286,12 @@ class Seeding:
         grid.require(grid.dim, faces=faces)
         kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored)
         kernels.drive_faces(
-            faces, point(*velocity), point(*a), point(*b), radius, *ground_of(self.grid, self.solids, self._nothing)
+            faces,
+            point(*velocity),
+            point(*a),
+            point(*b),
+            radius,
+            *ground_of(self.grid, self.solids, self._places.nothing),
         )
 
     def restore(self, particles: Particles, phi, velocity, lacking: int, draw: int) -> None:
@@ -365,15 +317,12 @@ class Seeding:
 
     def _put(self, particles: Particles, velocity, phi, likely: float, draw: int) -> int:
         """Put particles where they are wanted; how many."""
-        core = self._counts if self._core is None or not self._core.active else self._core.change
-        where = (phi, likely, draw, core, *ground_of(self.grid, self.solids, self._nothing))
-        kernels = self._kernels()
+        places = self._places
+        core = places.counts if self._core is None or not self._core.active else self._core.change
+        where = (phi, likely, draw, core, *ground_of(self.grid, self.solids, places.nothing))
         position, _, _, order, starts, room = particles.arrays()
-        kernels.count_in_depth(position, order, starts, room, self._counts, *where)
-        first = self._make_room(particles)
-        if first < particles.count:
-            kernels.make_in_depth(*particles.arrays(), self._offsets, first, velocity, *where)
-        return particles.count - first
+        self._kernels().count_in_depth(position, order, starts, room, places.counts, places.places, *where)
+        return places.fill(particles, float_vector(self.grid.dim)(*(0.0,) * self.grid.dim), faces=velocity)
 
     @property
     def _cored(self) -> bool:
@@ -382,9 +331,3 @@ class Seeding:
 
     def _kernels(self):
         return depth_kernels(self.grid.costly_loops, self.solids is not None, self._cored)
-
-    def _make_room(self, particles: Particles) -> int:
-        """Make room for those counted; how many there were before."""
-        first = particles.count
-        particles.grow(self._counts, self._offsets)
-        return first

@@ -5,12 +5,25 @@ CPU a colour is every other slab of planes, on a GPU every third cell along each
 number of threads.
 """
 
-from .._ti import ti
+from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import ARRAY_BITS, Array, address, cells_of, flat, int_vector, kernel_family, strides_of
+from ..kernels import (
+    ARRAY_BITS,
+    Array,
+    Strip,
+    address,
+    cell_of_strip,
+    cells_of,
+    column,
+    flat,
+    int_vector,
+    kernel_family,
+    put_line,
+    strides_of,
+)
 from ..kernels.layout import IntArray
 from ..kernels.loops import BLOCK, position_in_box, rows_in
-from ..operators.interpolation import place_of, sample_at, step_to_corner
+from ..operators.interpolation import blend, place_of, step_to_corner
 from .motion import CLEARANCE
 from .particles import NOWHERE, Cloud, Particles, vector_at, zero_of
 
@@ -84,30 +97,99 @@ def _divide_at(velocity: Array, weight: Array, i):
         weight[i] = ti.f32(0.0)
 
 
+@argument
+class _Given:
+    """What particles are given: a velocity on the faces, one from before, how much of their own deviation from it is kept."""
+
+    velocity: object
+    before: object
+    n: object
+    inv_dx: object
+    kept: object
+
+
+@argument
+class _Corners:
+    """Of the particles of a strip the ``base`` of the cell between whose faces each lies, where, and what these have."""
+
+    base: object
+    fraction: object
+    values: object
+
+
 @ti.func
-def _gather_particle(cloud, p, velocity: Array, before: Array, n, inv_dx, kept, flips: ti.template()):
-    x = vector_at(cloud.position, p, cloud.room, zero_of(n))
-    cells = cells_of(strides_of(n), n)
-    for axis in ti.static(range(n.n)):
-        place = face_place(x, axis, n)
-        at = address(p + axis * cloud.room, ARRAY_BITS)
-        value = sample_at(velocity, axis * cells, place)
+def _place_particle(k, cloud, first, component, n, corners):
+    """One that was taken away is there until all are sorted: what it is given does not matter."""
+    at, s = zero_of(n), strides_of(n)
+    for other in ti.static(range(n.n)):
+        at[other] = cloud.position[cell_of_strip(address(first + other * cloud.room, ARRAY_BITS), k)]
+    here = at[0] > ti.f32(0.5 * NOWHERE)
+    base = ti.i32(0)
+    for other in ti.static(range(n.n)):
+        q = ti.select(here, at[other], ti.f32(0.5)) + ti.select(other == component, ti.f32(1.0), ti.f32(0.5))
+        lowest = ti.min(ti.cast(q, ti.i32), n[other])
+        corners.fraction[ti.i32(other), k] = q - ti.cast(lowest, ti.f32)
+        base += lowest * ti.cast(s[other], ti.i32)
+    corners.base[ti.i32(0), k] = base
+
+
+@ti.func
+def _read_corners(k, a: Array, offset, s, corners):
+    first = address(offset + corners.base[ti.i32(0), k], ARRAY_BITS)
+    for corner in ti.static(range(corners.values.n)):
+        corners.values[ti.i32(corner), k] = a[first + step_to_corner(corner, s)]
+
+
+@ti.func
+def _blend_particle(k, corners, out: ti.template(), line: ti.template()):
+    out[ti.i32(line), k] = blend(column(corners.values, k), column(corners.fraction, k))
+
+
+@ti.func
+def _slope_particle(k, corners, inv_dx, out: ti.template()):
+    """The value where a particle is, and below it the derivatives along the axes."""
+    values, fraction = column(corners.values, k), column(corners.fraction, k)
+    slopes = ti.Matrix.zero(ti.f32, fraction.n, ti.static(corners.values.n // 2))
+    for axis in ti.static(range(fraction.n - 1, -1, -1)):
+        for corner in ti.static(range(2**axis)):
+            slopes[axis, corner] = values[corner + 2**axis] - values[corner]
+            values[corner] += fraction[axis] * slopes[axis, corner]
+            for other in ti.static(range(axis + 1, fraction.n)):
+                slopes[other, corner] += fraction[axis] * (slopes[other, corner + 2**axis] - slopes[other, corner])
+    out[ti.i32(0), k] = values[0]
+    for axis in ti.static(range(fraction.n)):
+        out[ti.i32(axis + 1), k] = inv_dx * slopes[axis, 0]
+
+
+@ti.func
+def _put_flipped(k, a: Array, first, values: ti.template(), kept):
+    at = cell_of_strip(first, k)
+    a[at] = values[ti.i32(0), k] + kept * (a[at] - values[ti.i32(1), k])
+
+
+@ti.func
+def _gather_strip(cloud, first, m, given, flips: ti.template(), width: ti.template()):
+    """Give ``m`` particles from the ``first`` on what is theirs of the velocity."""
+    n, inv_dx = given.n, given.inv_dx
+    strip, s = Strip(first, n * 0, m, width), strides_of(given.n)
+    corners = _Corners(strip.integers(1), strip.matrix(n.n), strip.matrix(2**n.n))
+    values, cells = strip.matrix(1 + n.n), cells_of(s, n)
+    # Not static: what is sampled is much to compile.
+    for axis in range(n.n):
+        own, offset = address(first + axis * cloud.room, ARRAY_BITS), address(axis * cells, ARRAY_BITS)
+        strip.each(_place_particle, (cloud, first, axis, n, corners))
+        strip.each(_read_corners, (given.velocity, offset, s, corners))
         if ti.static(flips):
-            cloud.velocity[at] = value + kept * (cloud.velocity[at] - sample_at(before, axis * cells, place))
+            strip.each(_blend_particle, (corners, values, 0))
+            strip.each(_read_corners, (given.before, offset, s, corners))
+            strip.each(_blend_particle, (corners, values, 1))
+            strip.each(_put_flipped, (cloud.velocity, own, values, given.kept))
         else:
-            cloud.velocity[at] = value
-            slope = zero_of(n)
-            for corner in ti.static(range(2**n.n)):
-                u = velocity[axis * cells + place.first + step_to_corner(corner, place.s)]
-                for k in ti.static(range(n.n)):
-                    others = ti.f32(1.0)
-                    for other in ti.static(range(n.n)):
-                        if ti.static(other != k):
-                            f = place.fraction[other]
-                            others *= f if ti.static((corner >> other) & 1) else ti.f32(1.0) - f
-                    slope[k] += others * u if ti.static((corner >> k) & 1) else -others * u
+            strip.each(_slope_particle, (corners, inv_dx, values))
+            strip.each(put_line, (cloud.velocity, own, values, 0))
             for k in ti.static(range(n.n)):
-                cloud.affine[address(p + (axis * ti.static(n.n) + k) * cloud.room, ARRAY_BITS)] = inv_dx * slope[k]
+                row = address(first + (axis * ti.static(n.n) + k) * cloud.room, ARRAY_BITS)
+                strip.each(put_line, (cloud.affine, row, values, k + 1))
 
 
 @kernel_family
@@ -154,7 +236,7 @@ def scatter_kernels(loops, rows, serial):
 
 @kernel_family
 def gather_kernels(loops, flips):
-    IntVector = loops.IntVector
+    IntVector, width = loops.IntVector, loops.width
 
     @ti.kernel
     def gather(
@@ -171,11 +253,10 @@ def gather_kernels(loops, flips):
         kept: ti.f32,
         number: ti.i32,
     ):
-        for p in range(number):
-            # One that was taken away is there until all are sorted.
-            if position[p] > ti.f32(0.5 * NOWHERE):
-                cloud = Cloud(position, carried, affine, order, starts, room)
-                _gather_particle(cloud, p, velocity, before, n, inv_dx, kept, flips)
+        for index in range((number + width - 1) // width):
+            first, given = index * ti.i32(width), _Given(velocity, before, n, inv_dx, kept)
+            cloud = Cloud(position, carried, affine, order, starts, room)
+            _gather_strip(cloud, first, ti.min(number - first, ti.i32(width)), given, flips, width)
 
     return (gather,)
 

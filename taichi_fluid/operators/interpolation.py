@@ -70,29 +70,6 @@ def sample(a, offset, q, n):
 
 
 @ti.func
-def sample_cubic(a: Array, offset, q, n, own):
-    """Interpolation of ``a[offset + …]`` at ``q``: what is linear, and along each axis what Lagrange's cubic adds to it.
-
-    That is taken from the nearest line of values along the axis, and left out beside the ends of the grid: ghosts stand beyond
-    those of all axes but the ``own`` one of a velocity component. Of third order; gone back along a uniform flow no wave
-    grows, whatever the step.
-    """
-    place, I = place_of(q, n), ti.cast(q, ti.i32)
-    value, s, f = sample_at(a, offset, place), place.s, place.fraction
-    nearest = offset + place.first
-    for axis in ti.static(range(s.n)):
-        nearest += ti.select(f[axis] > 0.5, s[axis], 0)
-    for axis in ti.static(range(s.n)):
-        if I[axis] >= ti.select(axis == own, 2, 1) and I[axis] < n[axis]:
-            low = nearest - ti.select(f[axis] > 0.5, s[axis], 0)
-            lower = a[low - s[axis]] - ti.f32(2.0) * a[low] + a[low + s[axis]]
-            upper = a[low] - ti.f32(2.0) * a[low + s[axis]] + a[low + 2 * s[axis]]
-            bent = (ti.f32(2.0) - f[axis]) * lower + (ti.f32(1.0) + f[axis]) * upper
-            value -= f[axis] * (ti.f32(1.0) - f[axis]) * ti.f32(1.0 / 6.0) * bent
-    return value
-
-
-@ti.func
 def sample_velocity(u: Array, q, n):
     """Velocity of the staggered grid at the point ``q`` of the cell-centred index space."""
     cells = cells_of(strides_of(n), n)

@@ -1,5 +1,6 @@
 """One door to every iterative solver: a system, what makes corrections, what it leaves open, and a method."""
 
+import math
 from typing import NamedTuple
 
 from ..boundaries.coefficients import BoundaryCoefficients
@@ -13,6 +14,10 @@ from .preconditioners import Diagonal, Preconditioner, Sweep
 from .residual import Residual, SolveResult, Status
 
 __all__ = ["METHODS", "EllipticSolver", "SolveResult", "Status"]
+
+
+MOST_COUNTED = 2**24
+"""So many cells can be counted in f32."""
 
 
 class _Recipe(NamedTuple):
@@ -180,18 +185,26 @@ class EllipticSolver:
         self.system.set_sides(sides, cut=True)
         self.system.set_surface(open, phi, walled)
         self.system.set_diagonal(sides, first, 0.0)
-        # What touches air is held. Without solids between them either all of it is or nothing.
-        held = parted or any(sides.box) or self._regions.any_held(self._residual.r)
+        # What touches air is held. Without solids between them either all of it is or nothing, and that is if any cell is air.
+        held = parted or any(sides.box)
+        if not held and (walled or math.prod(self.grid.shape) > MOST_COUNTED):
+            held = self._regions.any_held(self._residual.r)
+        elif not held:
+            held = None
         self._finish_setup(sides, definite=held, look=parted)
         self._problem = None
 
-    def _finish_setup(self, sides: BoundaryCoefficients, definite: bool, look: bool) -> None:
-        """Make corrections for what is solved for now, and find the null space; ``look`` for connected regions."""
+    def _finish_setup(self, sides: BoundaryCoefficients, definite: bool | None, look: bool) -> None:
+        """Make corrections for what is solved for now, and find the null space; ``look`` for connected regions.
+
+        ``definite`` says whether anything is held; None: it is if a cell is not solved for.
+        """
         preconditioner, regions, constant = self._preconditioner, self._regions, self._constant
         preconditioner.update(sides)
         self._residual.shift = sides.shift
         constant.update()
-        count, singular = constant.read_count(), not definite
+        count = constant.read_count()
+        singular = count == math.prod(self.grid.shape) if definite is None else not definite
         regions.forget()
         if look and count:
             regions.find(self._residual.r, count)

@@ -217,17 +217,15 @@ def _write_cut_inv_diag(c, I, s, open: Array, inv_diag: Array, n):
 
 
 @ti.func
-def _mark_faces_at(c, I, s, open: Array, inv_diag: Array, n):
+def _marked_diagonal_at(c, I, s, open: Array, inv_diag: Array, n):
     """Note where ``needs_faces``; no sign changes, which is all that neighbours look at."""
     cells = cells_of(s, n)
-    needs = 0
+    needs = ti.i32(0)
     for a in ti.static(range(s.n)):
         for side in ti.static(range(2)):
-            face = open[c + a * cells + side * s[a]]
-            if (face > 0 and face < 1) or (face != 1 and inv_diag[c + (2 * side - 1) * s[a]] > 0):
-                needs = 1
-    if inv_diag[c] > 0:
-        inv_diag[c] = with_need_of_faces(inv_diag[c], needs)
+            face, beyond = open[c + a * cells + side * s[a]], inv_diag[c + (2 * side - 1) * s[a]]
+            needs |= ti.cast(((face > 0) & (face < 1)) | ((face != 1) & (beyond > 0)), ti.i32)
+    return ti.select(inv_diag[c] > 0, with_need_of_faces(inv_diag[c], needs), inv_diag[c])
 
 
 @ti.func
@@ -355,7 +353,7 @@ def setup_kernels(loops, held_by_cell):
 
     @ti.kernel
     def mark_faces(open: Array, inv_diag: Array, n: Index):
-        each_cell(n, _mark_faces_at, (open, inv_diag, n))
+        loops.write_strips(n, ((inv_diag, 0),), _marked_diagonal_at, (open, inv_diag, n))
 
     @ti.kernel
     def mark_rows(inv_diag: Array, n: Index):

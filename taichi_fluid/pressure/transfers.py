@@ -7,14 +7,18 @@ black ones have no residual, and what is prolonged to them would be overwritten 
 
 from .._ti import argument, loaded, ti
 from ..kernels import (
+    ARRAY_BITS,
     LONG_STRIPS,
     Array,
+    address,
     along_strip,
     cell_of_strip,
     cells_of,
     fast_min,
     flat,
     kernel_family,
+    lane,
+    position_of,
     strides_of,
 )
 from ..operators.ghosts import wrap_or_clear
@@ -99,6 +103,61 @@ def _normalise_at(c, I, s, transfer, weight: Array):
     weight[c] = ti.f32(0.0)
     if transfer.fine[c] > 0 and total > 0:
         weight[c] = ti.f32(1.0) / total
+
+
+@ti.func
+def _is_solved(k, c, transfer, solved: ti.template()):
+    solved |= ti.cast(transfer.fine[lane(c, k)] > 0, ti.i32)
+
+
+@ti.func
+def _is_hidden(k, c, I, s, transfer, hidden: ti.template()):
+    """Whether a face hides any of what a cell is weighed with; those on the sides of the box have nothing beyond them."""
+    at, cells, last = lane(c, k), cells_of(s, transfer.n), ti.static(s.n - 1)
+    for a in ti.static(range(s.n - 1)):
+        side = 1 - (I[a] & 1)
+        within = (I[a] + side >= 2) & (I[a] + side <= transfer.n[a])
+        hidden |= ti.cast(within & (transfer.open[at + (a * cells + side * s[a])] < 1), ti.i32)
+    i = I[last] + k
+    lower, upper = transfer.open[at + last * cells] < 1, transfer.open[at + (last * cells + 1)] < 1
+    behind = ti.select(i & 1 == 1, ti.cast((i >= 2) & lower, ti.i32), ti.cast((i < transfer.n[last]) & upper, ti.i32))
+    hidden |= behind
+
+
+@ti.func
+def _is_any_missing(I, first, end, s, transfer):
+    """Whether any coarse cell around those of a row from ``first`` to below ``end`` is not solved for."""
+    last, missing, coarse_s = ti.static(s.n - 1), ti.i32(0), strides_of(transfer.coarse_n)
+    for corner in ti.static(range(2 ** (s.n - 1))):
+        P = _parent_at(I, corner)
+        P[last] = first // 2
+        for k in range((end - 1) // 2 - first // 2 + 2):
+            missing |= ti.cast(transfer.coarse[flat(P, coarse_s) + address(k, ARRAY_BITS)] <= 0, ti.i32)
+    return missing
+
+
+@ti.func
+def _put_one(k, c, transfer, weight: Array):
+    weight[cell_of_strip(c, k)] = ti.select(transfer.fine[cell_of_strip(c, k)] > 0, ti.f32(1.0), ti.f32(0.0))
+
+
+@ti.func
+def _normalise_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
+    """``_normalise_at`` for a strip. Where nothing is hidden, and nothing or everything solved for, that is 0 or 1."""
+    last, hidden, solved, each = ti.static(s.n - 1), ti.i32(0), ti.i32(0), ti.i32(1)
+    along_strip(m, width, _is_solved, (c, transfer, solved))
+    along_strip(m, width, _is_hidden, (c, I, s, transfer, hidden))
+    # Beside the sides of the box some of what is around lies beyond them.
+    first, end = ti.max(I[last], 2), ti.min(I[last] + m, transfer.n[last])
+    if hidden == 0 and (solved == 0 or _is_any_missing(I, first, end, s, transfer) == 0):
+        along_strip(m, width, _put_one, (c, transfer, weight))
+        each = solved
+    else:
+        first = end
+    for k in range(m):
+        i = I[last] + k
+        if each == 1 and (i < first or i >= end):
+            _normalise_at(cell_of_strip(c, k), position_of(I, k), s, transfer, weight)
 
 
 @ti.func
@@ -319,7 +378,11 @@ def transfer_kernels(loops, coupling):
     ):
         if ti.static(cut):
             loops.each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
-        loops.each_cell(n, _normalise_at, (Transfer(unknown, coarse, open, visible, n, coarse_n, cut), weight))
+        transfer = Transfer(unknown, coarse, open, visible, n, coarse_n, cut)
+        if ti.static(cut and not wraps and width > 1):
+            each_strip(n, loops.width, _normalise_strip, (transfer, weight, loops.width))
+        else:
+            loops.each_cell(n, _normalise_at, (transfer, weight))
         if ti.static(cut and wraps):
             each_side(coarse_n, _gather_marks_at, (visible, coarse_n, across))
 

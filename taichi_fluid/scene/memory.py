@@ -38,14 +38,14 @@ def bytes_needed(scene: Scene) -> int:
         words += 1 if scene.solids else 0  # distance of the middles of faces
     if scene.liquid is not None:
         words += (
-            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 2
-        )  # surface, marks, faces of all levels, counts
+            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
+        )  # surface, marks, faces of all levels, counts, places
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
-        # Counts and starts; of as many as cells at the most twice what each carries, its cell and its place in the order.
-        words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 2) if scene.liquid.foam else 0
+        # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
+        words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 3) if scene.liquid.foam else 0
     words += 4 + 1  # the picture's optical volume and light
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown
@@ -63,8 +63,8 @@ def bytes_of_largest_array(scene: Scene) -> int:
 
 
 def bytes_of_particle(dim: int) -> int:
-    """Of a liquid: twice what a particle carries, its cell and its place in the order."""
-    return 4 * (2 * (2 * dim + dim * dim) + 2)
+    """Of a liquid: twice what a particle carries, its cell, its rank there and its place in the order."""
+    return 4 * (2 * (2 * dim + dim * dim) + 3)
 
 
 def most_particles(scene: Scene) -> float:
