@@ -291,6 +291,23 @@ def test_a_lattice_that_a_flow_has_strained_is_not_crowded():
 
 
 @SHAPES
+@pytest.mark.parametrize("where", [1.5, 0.5], ids=["inside", "in a corner"])
+def test_a_gap_between_particles_is_no_air(shape, where):
+    """One of a cell in the corner of a calm pool was a bubble, at which all of the pool ran for a step."""
+    grid, places = Grid(shape, 1.0), lattice(Grid(shape, 1.0))
+    particles = particles_at(grid, places[np.abs(places - where).max(axis=1) > 0.7])
+    phi = grid.array()
+    ParticleSurface(grid, walls_of(grid), None).find(particles, phi)
+    assert (grid.to_numpy(phi) < 0).all()
+    # Of more cells, or on a side that lets air in, it is air.
+    wide = particles_at(grid, places[np.abs(places - where).max(axis=1) > 1.7])
+    ParticleSurface(grid, walls_of(grid), None).find(wide, phi)
+    assert (grid.to_numpy(phi) > 0).any()
+    ParticleSurface(grid, walls_of(grid, "open"), None).find(particles, phi)
+    assert (grid.to_numpy(phi) > 0).any() == (where < 1)
+
+
+@SHAPES
 def test_reseeding_keeps_the_number_in_deep_cells_within_bounds(shape):
     """Too many in one half, too few in the other: as many are put there as were taken away here."""
     grid = Grid(shape, 1.0)

@@ -92,7 +92,7 @@ TODAY = [
         id="rolls",
     ),
     pytest.param("oscillating", {}, [(2.193, 0.03), (1.415, 0.02), (0.006, 0.02)], id="oscillating"),
-    pytest.param("solitary", {}, [(0.991, 0.006), (1.004, 0.02), (0.992, 0.006), (0.998, 0.02)], id="solitary"),
+    pytest.param("solitary", {}, [(0.994, 0.006), (1.02, 0.02), (0.994, 0.006), (1.02, 0.02)], id="solitary"),
     pytest.param("vortices-3d", {}, [(1, 1e-4), (1, 1e-4), (1, 1e-4)], id="vortices-3d"),
     pytest.param(
         "ghost-fluid",

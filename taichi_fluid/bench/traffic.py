@@ -174,6 +174,7 @@ TRAFFIC = {
     "extension_kernels.slip": ("open", ""),
     "surface_kernels.mark_rows": ("starts core?core!starts", "marks"),
     "surface_kernels.find_distance": ("marks distance", "phi"),
+    "surface_kernels.close_holes": ("phi", ""),
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
     "surface_kernels.fill_ghosts": ("", ""),

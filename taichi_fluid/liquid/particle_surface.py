@@ -255,6 +255,21 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
 
 
 @ti.func
+def _close_hole_at(c, I, s, phi: Array, closed, n):
+    """Air in one cell alone, with liquid or a closed side on all sides, is a gap between particles."""
+    if phi[c] >= 0:
+        highest = ti.f32(-1e9)
+        for axis in ti.static(range(s.n)):
+            for end in ti.static(range(2)):
+                there = phi[c + (s[axis] if ti.static(end) else -s[axis])]
+                if I[axis] == (n[axis] if ti.static(end) else ti.i32(1)):
+                    there = ti.select(closed[2 * axis + end] == 1, ti.f32(-1e9), ti.f32(1.0))
+                highest = ti.max(highest, there)
+        if highest < 0:
+            phi[c] = highest
+
+
+@ti.func
 def _wet_corner_at(c, I, s, phi: Array, out: Array, solids):
     """A cell that is all but solid, as in a corner that no particle comes into, is wet if what lies off the solid is."""
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
@@ -329,6 +344,11 @@ def surface_kernels(loops, given, cored):
         loops.each_cell(n, _write_distance, (cloud, marks, phi, lift, Mirrors(closed, solids, given)))
 
     @ti.kernel
+    def close_holes(phi: Array, closed: Flags, n: Index):
+        # In place: what is beside a cell that changes does not.
+        loops.each_cell(n, _close_hole_at, (phi, closed, n))
+
+    @ti.kernel
     def balance(
         starts: IntArray,
         core: IntArray,
@@ -368,7 +388,7 @@ def surface_kernels(loops, given, cored):
     def fill_ghosts(phi: Array, n: Index):
         loops.each_side(n, _copy_nearest, (phi, n))
 
-    return mark_rows, find_distance, balance, wet_corners, fill_ghosts
+    return mark_rows, find_distance, close_holes, balance, wet_corners, fill_ghosts
 
 
 class ParticleSurface:
@@ -413,6 +433,7 @@ class ParticleSurface:
         kernels = self._kernels_for(cored)
         kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
         kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
+        kernels.close_holes(phi, self._closed, grid.n)
         self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
