@@ -60,6 +60,8 @@ CLEAR = 2.0
 """How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
 SOME, FEW, SURE = 1, 2, 4
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
+GAP = 0.1
+"""How deep a gap between particles counts as, in cells: it is no air, and nothing that could do without particles."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
 """A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
 less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
@@ -255,7 +257,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
 
 
 @ti.func
-def _close_hole_at(c, I, s, phi: Array, closed, n):
+def _close_hole_at(c, I, s, phi: Array, closed, n, dx):
     """Air in one cell alone, with liquid or a closed side on all sides, is a gap between particles."""
     if phi[c] >= 0:
         highest = ti.f32(-1e9)
@@ -266,7 +268,7 @@ def _close_hole_at(c, I, s, phi: Array, closed, n):
                     there = ti.select(closed[2 * axis + end] == 1, ti.f32(-1e9), ti.f32(1.0))
                 highest = ti.max(highest, there)
         if highest < 0:
-            phi[c] = highest
+            phi[c] = ti.f32(-GAP) * dx
 
 
 @ti.func
@@ -344,9 +346,9 @@ def surface_kernels(loops, given, cored):
         loops.each_cell(n, _write_distance, (cloud, marks, phi, lift, Mirrors(closed, solids, given)))
 
     @ti.kernel
-    def close_holes(phi: Array, closed: Flags, n: Index):
+    def close_holes(phi: Array, closed: Flags, n: Index, dx: ti.f32):
         # In place: what is beside a cell that changes does not.
-        loops.each_cell(n, _close_hole_at, (phi, closed, n))
+        loops.each_cell(n, _close_hole_at, (phi, closed, n, dx))
 
     @ti.kernel
     def balance(
@@ -433,7 +435,7 @@ class ParticleSurface:
         kernels = self._kernels_for(cored)
         kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
         kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
-        kernels.close_holes(phi, self._closed, grid.n)
+        kernels.close_holes(phi, self._closed, grid.n, grid.dx)
         self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
