@@ -12,9 +12,10 @@ from .particles import FULL, PER_AXIS, Particles, set_vector
 
 LEAST = {2: 4, 3: 3}
 MOST = {2: 36, 3: 32}
-FEWER = {2: 11, 3: 10}
-"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; and at most
-while there are more in all than there should be."""
+FEWER, FEWEST = {2: 14, 3: 12}, {2: 11, 3: 10}
+"""Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; at most while there
+are more in all than there should be; and while there are ``SURPLUS`` more, a part of all."""
+SURPLUS = 0.01
 
 
 @argument

@@ -12,7 +12,20 @@ from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
 from .core import BELOW, Core, cover_of
-from .lattice import FEWER, LEAST, MOST, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of
+from .lattice import (
+    FEWER,
+    FEWEST,
+    LEAST,
+    MOST,
+    SURPLUS,
+    Ground,
+    Places,
+    Wanted,
+    bare_solids,
+    count_wanted,
+    ground_of,
+    seed_of,
+)
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
 
@@ -305,7 +318,8 @@ class Seeding:
         if self._core is not None and self._core.active:
             self._refill.put(particles, velocity, self._core, draw)
         position, _, _, order, starts, room = particles.arrays()
-        most = (MOST if lacking >= 0 else FEWER)[self.grid.dim]
+        surplus = SURPLUS * particles.count
+        most = (MOST if lacking >= 0 else FEWER if -lacking < surplus else FEWEST)[self.grid.dim]
         kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
         made = self._put(particles, velocity, phi, min(max(lacking, 0) * self.share, 1.0), draw)
         follows = lacking > 0 and made > 0
