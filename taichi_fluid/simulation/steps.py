@@ -6,7 +6,7 @@ from ..boundaries.walls import SCALAR
 from ..carried import rate_of
 from ..kernels import copy_values
 from ..physics import forces
-from ..physics.advection import Advection
+from ..physics.advection import Advection, extrapolate
 from ..physics.combustion import radiate
 from ..physics.friction import NEAREST, NEAREST_EXPLICIT
 from ..physics.sources import decay, fade
@@ -59,7 +59,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     engine.move_as_at(engine.time + half)
     engine.fill_velocity()
     yield
-    yield from _advect(engine, half, before, times=0)
+    yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
     _project(engine, half)
     engine.move_as_at(engine.time + dt)
 
@@ -67,17 +67,20 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
 def advect(engine: Engine, dt: float) -> Iterator[None]:
     """Carry everything along a velocity that a projection has left.
 
-    From the middle of a step that is where it has arrived there, and the velocity that is carried is reflected. Beside
-    solids what lies at centres has paths of its own, and goes all the way along the velocity of the middle.
+    From the middle of a step the velocity that is carried is reflected. What carries it is that of the end, as far as the
+    one of the middle tells it: as the first half went along that of the beginning, both together go along that of the middle.
+    (Narain, Zehnder, Thomaszewski 2019.) Beside solids what lies at centres has paths of its own, and goes all the way along
+    that one.
     """
     velocity = engine.state.velocity.current
     if not engine.halved:
         yield from _advect(engine, dt, velocity)
         return
-    apart = not _advection(engine).shares_paths
-    if apart:
+    together = _advection(engine).shares_paths
+    if not together:
         yield from _advect_scalars(engine, dt)
-    yield from _advect(engine, 0.5 * dt, velocity, times=0 if apart else 2, reflected=True)
+    extrapolate(engine.grid, velocity, engine.before)
+    yield from _advect(engine, 0.5 * dt, engine.before, scalars=together, reflected=True)
 
 
 def _advection(engine: Engine) -> Advection:
@@ -121,22 +124,20 @@ def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
 
 def advect_alone(engine: Engine, dt: float) -> Iterator[None]:
     """Carry the velocity and nothing else: on the collocated grid, which projects once more after it."""
-    yield from _advect(engine, dt, engine.state.velocity.current, times=0)
+    yield from _advect(engine, dt, engine.state.velocity.current, scalars=False)
 
 
-def _advect(engine: Engine, dt: float, along, times: int = 1, reflected: bool = False) -> Iterator[None]:
-    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and so many ``times`` what lies at centres."""
+def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: bool = False) -> Iterator[None]:
+    """Carry the velocity ``along`` one that it may itself be, ``reflected`` or not, and what lies at centres if ``scalars``."""
     # The same to the end, as between two parts a new scene may bring in another.
     advection, velocity = _advection(engine), engine.state.velocity
-    together = times if advection.shares_paths else 0
-    if times and not together:
+    together = scalars and advection.shares_paths
+    if scalars and not together:
         yield from _advect_scalars(engine, dt)
     growth = _thin_out(engine, dt) if together else None
     advection.trace_paths(along, dt, faces=True, departure=velocity.next, growth=growth)
     yield
-    for again in range(together):
-        if again:
-            _thin_out(engine, dt)
+    if together:
         yield from _carry_scalars(engine, advection)
     if reflected:
         _press(engine, dt)

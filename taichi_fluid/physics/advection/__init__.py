@@ -7,6 +7,7 @@ MacCormack; Ralston 1962 for the third-order trace.)
 """
 
 from .advection import Advection
+from .extrapolation import extrapolate
 from .spec import Scheme, Trace
 
-__all__ = ["Advection", "Scheme", "Trace"]
+__all__ = ["Advection", "Scheme", "Trace", "extrapolate"]
