@@ -37,6 +37,7 @@ TRAFFIC = {
     "advection_kernels.predict": ("a:1 paths distance", "predicted least most"),
     "advection_kernels.correct": ("a:1 predicted least most paths distance", "out:1"),
     "advection_kernels.limit": ("lost predicted least most paths", "out:1"),
+    "extrapolation_kernels.extrapolate": ("velocity earlier", "earlier"),
     "extremes_kernels.find_extremes": ("a:1  a:1", ""),
     "extremes_kernels.keep_extremes": ("a:1", "a:1"),
     "conservation_kernels.restore": ("before:1 after:1 least most fluid growth  after:1 least most fluid", "out:1"),
