@@ -388,22 +388,22 @@ def test_what_ends_a_run_leaves_a_checkpoint(number, tmp_path):
     ],
 )
 def test_bad_words_about_checkpoints_are_refused_in_a_sentence(arguments, told, tmp_path, capsys, monkeypatch):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as caught:
-        cli.main(["demo", "godot2d", "--headless", "--frames", "1", *arguments], prog_name="taichi-fluid")
+        commands.main(["demo", "godot2d", "--headless", "--frames", "1", *arguments], prog_name="taichi-fluid")
     assert caught.value.code == 2
     assert told in capsys.readouterr().err
 
 
 def test_resume_refuses_what_is_no_checkpoint(tmp_path, capsys, monkeypatch):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_text(json.dumps({}))
     for name in ("x", "nothing"):
         with pytest.raises(SystemExit) as caught:
-            cli.main(["resume", name], prog_name="taichi-fluid")
+            commands.main(["resume", name], prog_name="taichi-fluid")
         assert caught.value.code == 2
         assert name in capsys.readouterr().err
