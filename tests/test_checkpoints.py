@@ -306,6 +306,32 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
         checkpoint.restored(path, scene, arrays, numbers)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda numbers: {**numbers, "carried": [1]},
+        lambda numbers: {**numbers, "steps": float("inf")},
+        lambda numbers: {**numbers, "kept": None},
+        lambda numbers: {"time": 0.0},
+        lambda numbers: [numbers],
+    ],
+    ids=["a list", "no number", "nothing", "too few", "no table"],
+)
+def test_numbers_that_somebody_has_changed_are_refused_in_a_sentence(change, tmp_path):
+    """With a checksum that fits."""
+    path = tf.save(small(), tmp_path / "x")
+    scene, arrays, numbers = stored.read(path)
+    with pytest.raises(tf.CheckpointError, match="does not fit its scene"):
+        checkpoint.restored(path, scene, arrays, change(numbers))
+
+
+def test_numbers_too_deep_to_read_are_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint.json, "dumps", lambda *_, **__: "[" * 100_000)
+    path = tf.save(small(), tmp_path / "x")
+    with pytest.raises(tf.CheckpointError, match="holds a scene or numbers that cannot be"):
+        stored.read(path)
+
+
 def test_nothing_is_written_in_the_middle_of_a_step_or_where_it_cannot_be(tmp_path):
     simulation = small()
     tf.save(simulation, tmp_path / "x")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from ..errors import TaichiUnavailable, Terminated, last_line, terminable
+from ..errors import NotFinite, TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, require_writable, write_json
 from ..io.outputs import Outputs, require_surfaces
 from ..io.rhythm import rhythm_of
@@ -305,6 +305,8 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
         return make(scene)
     except (MeshError, PictureError, BeginningError) as error:
         stop(f"{error}.")
+    except NotFinite as error:
+        stop(str(error), status=1)
     except (MemoryError, RuntimeError) as error:
         why = reason(str(error)) or last_line(error)
         stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {why}.", status=1)
@@ -345,7 +347,6 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     from ..backend import COMPILING
     from ..io.plots import plot_run
     from ..io.surfaces import Surfaces
-    from ..simulation import NotFinite
     from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes

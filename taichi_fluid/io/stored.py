@@ -72,8 +72,8 @@ def _read_one(path: Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]
         raise CheckpointError(f"{str(path)!r} is not whole: its checksum is not that of its contents.")
     try:
         return Scene.loads(texts[SCENE], "its scene"), arrays, json.loads(texts[NUMBERS])
-    except (SceneError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{str(path)!r} holds a scene that cannot be: {_first_line(error)}") from None
+    except (SceneError, KeyError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{str(path)!r} holds a scene or numbers that cannot be: {_first_line(error)}.") from None
 
 
 def checksum(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from ..boundaries.sides import Side
+from ..boundaries.sides import Profile, Side
 from ..carried import CARRIED, diffusivity_field, rate_of
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
@@ -237,10 +237,11 @@ class Scene(Config):
         for i, side in self._sides():
             for name in side.fluxes:
                 row = CARRIED[name]
-                given = any(side.flux(name, k) for k in range(row.components))
-                if given and not rate_of(self.fluid, row, "diffusivity"):
+                each = [side.flux(name, k) for k in range(row.components)]
+                if any(each) and not rate_of(self.fluid, row, "diffusivity"):
+                    said = "an expression" if any(isinstance(one, Profile) for one in each) else side.fluxes[name]
                     raise ValueError(
-                        f"domain.boundaries.{i}.{flux_field(name)} is {side.fluxes[name]}; it needs a "
+                        f"domain.boundaries.{i}.{flux_field(name)} is {said}; it needs a "
                         f"fluid.{diffusivity_field(row)} above 0 m²/s"
                     )
         for i, solid in enumerate(self.solids):
