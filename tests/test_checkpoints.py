@@ -294,7 +294,10 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
     simulation, path = small(), tmp_path / "x"
     monkeypatch.setattr(checkpoint, "FORMAT", stored.FORMAT + 1)
     tf.save(simulation, path)
-    with pytest.raises(tf.CheckpointError, match=f"is no checkpoint of format {stored.FORMAT},"):
+    told = (
+        f"is a checkpoint of format '{stored.FORMAT + 1}'; this version of taichi_fluid reads format {stored.FORMAT}:"
+    )
+    with pytest.raises(tf.CheckpointError, match=told):
         tf.load(path)
     monkeypatch.undo()
     tf.save(simulation, path)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -166,7 +167,8 @@ class Scene(Config):
                 if self.dim != 3:
                     raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
                 if not _is_file(solid.file):
-                    raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
+                    why = "it must be a file" if os.path.lexists(solid.file) else "there is no such file"
+                    raise ValueError(f"solids[{i}].file is {solid.file!r}; {why}")
             if isinstance(solid, BoxSolid) and 2 * solid.rounding > min(solid.size):
                 raise ValueError(
                     f"solids[{i}].rounding is {solid.rounding:g} m; it is at most half of the shortest edge, "
