@@ -12,10 +12,7 @@ Importing the package starts no backend and prints nothing. The caller runs ``ti
     smoke = simulation.to_numpy("smoke")
 """
 
-import importlib
-from typing import TYPE_CHECKING
-
-from .limits import without_collecting
+TYPE_CHECKING = False  # but for who reads types; to import `typing` takes longer than all else here
 
 if TYPE_CHECKING:
     from .boundaries.sides import Boundary, Kind, Part, Profile, Side
@@ -116,6 +113,10 @@ def __getattr__(name: str):
     # Names are imported when they are used, so that checking a scene never waits for Taichi.
     if name not in _HOME:
         raise AttributeError(f"module 'taichi_fluid' has no attribute {name!r}")
+    import importlib
+
+    from .limits import without_collecting
+
     with without_collecting():
         return getattr(importlib.import_module(_HOME[name], __name__), name)
 

@@ -10,6 +10,10 @@ class TaichiUnavailable(ImportError):
     """Taichi cannot be imported on this machine; the message says what to do about it."""
 
 
+class NotFinite(RuntimeError):
+    """A quantity has become NaN or infinite; the message names it and the step, or the side and the time."""
+
+
 def last_line(error: BaseException) -> str:
     """What an error says, where Taichi says it: at the end; its kind if it says nothing."""
     lines = str(error).strip().splitlines()

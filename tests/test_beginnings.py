@@ -250,6 +250,14 @@ def test_what_is_not_finite_is_named_with_its_place():
     )
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_a_file_holds_that_no_float_can_is_named_and_nothing_warned_of(tmp_path):
+    np.save(tmp_path / "a.npy", np.full((5, 5), 1e300))
+    made = box((4, 4), **{"initial.smoke": {"file": str(tmp_path / "a.npy")}})
+    with pytest.raises(BeginningError, match=r"initial\.smoke is .* at x = 0\.05, y = 0\.05 m; it must be a number"):
+        Simulation(made)
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

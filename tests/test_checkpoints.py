@@ -294,7 +294,10 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
     simulation, path = small(), tmp_path / "x"
     monkeypatch.setattr(checkpoint, "FORMAT", stored.FORMAT + 1)
     tf.save(simulation, path)
-    with pytest.raises(tf.CheckpointError, match=f"is no checkpoint of format {stored.FORMAT},"):
+    told = (
+        f"is a checkpoint of format '{stored.FORMAT + 1}'; this version of taichi_fluid reads format {stored.FORMAT}:"
+    )
+    with pytest.raises(tf.CheckpointError, match=told):
         tf.load(path)
     monkeypatch.undo()
     tf.save(simulation, path)
@@ -304,6 +307,32 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
     del arrays["pressure"]
     with pytest.raises(tf.CheckpointError, match="pressure is missing"):
         checkpoint.restored(path, scene, arrays, numbers)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda numbers: {**numbers, "carried": [1]},
+        lambda numbers: {**numbers, "steps": float("inf")},
+        lambda numbers: {**numbers, "kept": None},
+        lambda numbers: {"time": 0.0},
+        lambda numbers: [numbers],
+    ],
+    ids=["a list", "no number", "nothing", "too few", "no table"],
+)
+def test_numbers_that_somebody_has_changed_are_refused_in_a_sentence(change, tmp_path):
+    """With a checksum that fits."""
+    path = tf.save(small(), tmp_path / "x")
+    scene, arrays, numbers = stored.read(path)
+    with pytest.raises(tf.CheckpointError, match="does not fit its scene"):
+        checkpoint.restored(path, scene, arrays, change(numbers))
+
+
+def test_numbers_too_deep_to_read_are_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint.json, "dumps", lambda *_, **__: "[" * 100_000)
+    path = tf.save(small(), tmp_path / "x")
+    with pytest.raises(tf.CheckpointError, match="holds a scene or numbers that cannot be"):
+        stored.read(path)
 
 
 def test_nothing_is_written_in_the_middle_of_a_step_or_where_it_cannot_be(tmp_path):
@@ -388,22 +417,22 @@ def test_what_ends_a_run_leaves_a_checkpoint(number, tmp_path):
     ],
 )
 def test_bad_words_about_checkpoints_are_refused_in_a_sentence(arguments, told, tmp_path, capsys, monkeypatch):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as caught:
-        cli.main(["demo", "godot2d", "--headless", "--frames", "1", *arguments], prog_name="taichi-fluid")
+        commands.main(["demo", "godot2d", "--headless", "--frames", "1", *arguments], prog_name="taichi-fluid")
     assert caught.value.code == 2
     assert told in capsys.readouterr().err
 
 
 def test_resume_refuses_what_is_no_checkpoint(tmp_path, capsys, monkeypatch):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_text(json.dumps({}))
     for name in ("x", "nothing"):
         with pytest.raises(SystemExit) as caught:
-            cli.main(["resume", name], prog_name="taichi-fluid")
+            commands.main(["resume", name], prog_name="taichi-fluid")
         assert caught.value.code == 2
         assert name in capsys.readouterr().err

@@ -229,7 +229,7 @@ def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     ],
 )
 def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, completed):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     for name, value in {
         "_TAICHI_FLUID_COMPLETE": "zsh_complete",
@@ -238,7 +238,7 @@ def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, co
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as caught:
-        cli.main([], prog_name="taichi-fluid")
+        commands.main([], prog_name="taichi-fluid")
     assert not caught.value.code
     answers = capsys.readouterr().out.splitlines()  # kind, value and help of each
     kinds, values = answers[::3], answers[1::3]
@@ -247,10 +247,10 @@ def test_a_shell_completes_scenes_archs_and_files(monkeypatch, capsys, words, co
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_printed_scene_loads_again(capsys, name):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     with pytest.raises(SystemExit) as caught:
-        cli.main(["scenes", name])
+        commands.main(["scenes", name])
     assert not caught.value.code
     assert Scene.loads(capsys.readouterr().out) == preset(name)
 
@@ -264,10 +264,10 @@ def test_module_and_command_are_one():
     "arguments", [["--version"], ["--help"], ["-h"], ["demo", "--help"], ["run", "-h"], ["doctor", "-h"]]
 )
 def test_help_and_version_name_the_command(tmp_path, capsys, arguments):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     with pytest.raises(SystemExit) as caught:
-        cli.main(arguments, prog_name="taichi-fluid")
+        commands.main(arguments, prog_name="taichi-fluid")
     assert not caught.value.code
     assert "taichi-fluid" in capsys.readouterr().out
 
@@ -593,7 +593,7 @@ def test_taichis_own_variable_does_not_pass_one_arch_off_as_another(work):
 def chosen(monkeypatch):
     """Runs the command with a display on which windows open; says what would have been done: show, record or both."""
     from taichi_fluid import backend
-    from taichi_fluid.app import cli, running
+    from taichi_fluid.app import commands, running
     from taichi_fluid.viewer import display
 
     done = []
@@ -619,17 +619,17 @@ def chosen(monkeypatch):
     def command(*arguments: str) -> list[str]:
         done.clear()
         with pytest.raises(SystemExit) as caught:
-            cli.main(["demo", "plume2d", *arguments], prog_name="taichi-fluid")
+            commands.main(["demo", "plume2d", *arguments], prog_name="taichi-fluid")
         assert not caught.value.code
         return done
 
-    command.probe = Probe
+    command.probe, command.done = Probe, done
     return command
 
 
 @pytest.mark.parametrize("arguments", [[], ["--resolution", "16"], ["--set", "output.frames=3"], ["--arch", "cpu"]])
 def test_a_scene_is_shown_where_a_window_opens(chosen, arguments):
-    assert chosen(*arguments) == ["ask", "show"]
+    assert chosen(*arguments) == ["ask", "end", "show"]
 
 
 @pytest.mark.parametrize(
@@ -643,7 +643,7 @@ def test_who_asks_for_files_gets_no_window(chosen, arguments, tmp_path, monkeypa
 def test_where_no_window_opens_it_records_and_says_why(chosen, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(chosen.probe, "problem_here", "the screen is asleep")
-    assert chosen() == ["ask", "record"]
+    assert chosen() == ["ask", "end", "record"]
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("taichi-fluid: the screen is asleep, so ")
     assert line.endswith(".")
@@ -659,6 +659,7 @@ def test_an_arch_that_does_not_start_ends_the_question(chosen, capsys, monkeypat
     with pytest.raises(AssertionError):  # status 2
         chosen("--arch", "cuda")
     assert "cuda does not start" in capsys.readouterr().err
+    assert chosen.done == ["ask", "end"]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="DISPLAY is a thing of Linux")

@@ -13,7 +13,7 @@ from reference import table
 
 from taichi_fluid import backend
 from taichi_fluid._ti import ti
-from taichi_fluid.app import cli, devices, doctor, selftest
+from taichi_fluid.app import commands, devices, doctor, selftest
 from taichi_fluid.bench import runs
 from taichi_fluid.limits import MAX_ARRAY_BYTES
 from taichi_fluid.physics.advection import Trace
@@ -232,7 +232,7 @@ def run_doctor(monkeypatch, tmp_path, findings) -> int:
         doctor, "examine", lambda arch: {**(queue.pop(0) if len(queue) > 1 else queue[0]), "arch": arch}
     )
     with pytest.raises(SystemExit) as caught:
-        cli.main(["doctor", "--json", str(tmp_path / "findings.json")])
+        commands.main(["doctor", "--json", str(tmp_path / "findings.json")])
     return caught.value.code or 0
 
 
@@ -424,7 +424,7 @@ def test_the_command_prints_the_self_tests_and_ends_as_they_do(monkeypatch, tmp_
     monkeypatch.setattr(doctor, "examine", lambda arch: {**(RIGHT if arch == "cpu" else ABSENT), "arch": arch})
     monkeypatch.setattr(selftest, "tested", lambda arch, file: {"arch": arch, "rows": [row], "problem": problem})
     with pytest.raises(SystemExit) as caught:
-        cli.main(["doctor", "--full", "--json", str(tmp_path / "findings.json")])
+        commands.main(["doctor", "--full", "--json", str(tmp_path / "findings.json")])
     assert (caught.value.code or 0) == status
     assert [test["arch"] for test in json.loads((tmp_path / "findings.json").read_text())["tests"]] == ["cpu"]
     told = capsys.readouterr()

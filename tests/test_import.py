@@ -66,7 +66,7 @@ def test_importing_the_package_does_nothing_at_all(tmp_path):
 
 def test_scenes_and_the_command_line_are_checked_without_taichi(tmp_path):
     imports = (
-        "import taichi_fluid.scene, taichi_fluid.app.cli, taichi_fluid.scene.memory\n"
+        "import taichi_fluid.scene, taichi_fluid.app.commands, taichi_fluid.scene.memory\n"
         "from taichi_fluid import Scene, SceneError, preset, preset_names\n"
         "scene = preset('plume').with_values({'domain.resolution': 100})\n"
         "assert Scene.loads(scene.dumps()) == scene\n"

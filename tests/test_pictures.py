@@ -482,11 +482,11 @@ def test_without_pillow_a_scene_with_text_is_read_and_checked_as_far_as_that_goe
 @pytest.mark.parametrize("command", [["demo", "ink", "--headless"], ["bench", "--scene", "ink"]], ids=["demo", "bench"])
 def test_without_pillow_running_text_says_what_to_install(without_pillow, monkeypatch, capsys, command):
     from taichi_fluid import backend
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     monkeypatch.setattr(backend, "start", lambda arch: pytest.fail("a backend was started"))
     with pytest.raises(SystemExit) as caught:
-        cli.main(command)
+        commands.main(command)
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("taichi-fluid: pictures[0]: text is 'taichi'") and said.count("\n") == 1
@@ -494,11 +494,11 @@ def test_without_pillow_running_text_says_what_to_install(without_pillow, monkey
 
 
 def test_without_pillow_scenes_prints_the_one_with_text_and_lists_them_all(without_pillow, capsys):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     for arguments in (["scenes", "ink"], ["scenes"]):
         with pytest.raises(SystemExit) as caught:
-            cli.main(arguments)
+            commands.main(arguments)
         assert not caught.value.code
     printed, listed = capsys.readouterr().out.split("ash3d ")
     assert Scene.loads(printed).pictures[1].text == "fluid"
@@ -525,13 +525,13 @@ def test_without_pillow_a_window_keeps_the_scene_it_has(without_pillow):
 
 
 def test_the_command_line_ends_with_status_2_and_no_traceback(tmp_path, capsys):
-    from taichi_fluid.app import cli
+    from taichi_fluid.app import commands
 
     (tmp_path / "bad.toml").write_text(
         'name = "bad"\n[domain]\nsize = [1.0, 1.0]\n[[pictures]]\nfile = "no.png"\ncenter = [0.5, 0.5]\nwidth = 0.5\n'
     )
     with pytest.raises(SystemExit) as caught:
-        cli.main(["run", str(tmp_path / "bad.toml"), "--headless"])
+        commands.main(["run", str(tmp_path / "bad.toml"), "--headless"])
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "there is no such file" in said

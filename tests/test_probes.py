@@ -325,6 +325,7 @@ WRONG = [
     ({"name": "p", "kind": "extreme", "quantity": "smoke", "lower": [0.31, 0.31], "upper": [0.33, 0.33]}, "no cell"),
     ({"name": "p", "kind": "load", "solid": 0}, "there are 0 solids"),
     ({"name": "a b", "kind": "load", "solid": 0}, "name is 'a b'"),
+    ({**POINT, "name": "time"}, "name is 'time', which is a column of its own"),
 ]
 
 

@@ -7,6 +7,7 @@ from test_scene import refusal
 
 from taichi_fluid.boundaries.sides import places_on_side
 from taichi_fluid.boundaries.walls import Walls
+from taichi_fluid.errors import NotFinite
 from taichi_fluid.grid import Grid
 from taichi_fluid.scene import Scene
 from taichi_fluid.simulation import Simulation
@@ -210,3 +211,50 @@ def test_a_wall_that_swings_drags_the_fluid_as_stokes_has_it(scheme):
     exact = np.exp(-y / depth) * np.cos(omega * simulation.time - y / depth)
     error = np.abs(simulation.to_numpy("velocity")[0] - exact).max()
     assert error < (0.003 if scheme == "reflection" else 0.02)
+
+
+LATER = "where(t > 0.07, {}, 1)"
+
+
+@pytest.mark.parametrize(
+    ("sides", "told"),
+    [
+        (
+            [["no-slip", "no-slip"], ["no-slip", {"kind": "no-slip", "temperature": LATER.format("log(-1)")}]],
+            r"boundaries\[1\]\[1\]\.temperature is nan at x = 0\.05, y = 0\.5 m, t = 0\.1 s",
+        ),
+        (
+            [["no-slip", "no-slip"], ["no-slip", {"kind": "no-slip", "temperature_flux": LATER.format("1e40")}]],
+            r"boundaries\[1\]\[1\]\.temperature_flux is 1e\+40 at",
+        ),
+        (
+            [["no-slip", "no-slip"], ["no-slip", {"kind": "moving-wall", "velocity": [LATER.format("1/0"), 0.0]}]],
+            r"boundaries\[1\]\[1\]\.velocity is inf at",
+        ),
+        (
+            [[inflow(LATER.format("1/(y - 0.25)"), 0.0), "open"], ["no-slip", "no-slip"]],
+            r"boundaries\[0\]\[0\]\.velocity is inf at x = 0, y = 0\.25 m, t = 0\.1 s",
+        ),
+    ],
+    ids=["held", "given", "a wall that moves", "an inflow"],
+)
+def test_what_is_no_number_later_is_named_with_its_place_and_its_time(sides, told):
+    """Not the flow that it would spoil; what a wall holds would not even do that, but leave a solve without an end."""
+    simulation = Simulation(scene((4, 5), 0.1, {"viscosity": 0.01, "heat_diffusion": 0.01}, boundaries=sides))
+    simulation.step(0.05)
+    with pytest.raises(NotFinite, match=told):
+        simulation.step(0.05)
+    assert simulation.time == 0.05
+    simulation.reset()
+    simulation.step(0.05)
+    assert np.isfinite(simulation.to_numpy("velocity")).all()
+
+
+def test_on_a_part_of_a_side_an_expression_needs_to_be_a_number_there_only():
+    part = {"kind": "no-slip", "temperature": "1 + sqrt(y - 0.3)", "lower": [0.3], "upper": [0.5]}
+    sides = [[{"kind": "no-slip", "parts": [part]}, "no-slip"], ["no-slip", "no-slip"]]
+    simulation = Simulation(box((4, 5), sides, **{"fluid.heat_diffusion": 0.01}))
+    least, largest = simulation.walls.held_range("temperature", 0)
+    assert (least, largest) == pytest.approx((1 + 0.05**0.5, 1 + 0.15**0.5))
+    simulation.step(0.05)
+    assert np.isfinite(simulation.to_numpy("temperature")).all()

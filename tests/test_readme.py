@@ -17,7 +17,7 @@ from slow import SLOW
 
 import taichi_fluid as tf
 from taichi_fluid import backend
-from taichi_fluid.app import cli, doctor, measuring, validating
+from taichi_fluid.app import commands, doctor, measuring, validating
 from taichi_fluid.scene import preset, preset_names
 from taichi_fluid.viewer import window
 from taichi_fluid.viewer.session import Session
@@ -54,7 +54,7 @@ def newcomer(monkeypatch, tmp_path):
 def run(arguments: list[str]) -> None:
     """The command in this process; it must end with status 0."""
     with pytest.raises(SystemExit) as caught:
-        cli.main(arguments, prog_name="taichi-fluid")
+        commands.main(arguments, prog_name="taichi-fluid")
     assert not caught.value.code, arguments
 
 
@@ -95,7 +95,7 @@ def test_every_command_in_a_line_of_text_can_be_parsed():
     shown = set()
     for text in re.findall(r"`taichi-fluid ([^`]+)`", README):
         name, *arguments = shlex.split(text)
-        cli.main.commands[name].make_context(name, [*arguments])
+        commands.main.commands[name].make_context(name, [*arguments])
         shown |= {*arguments} if name == "demo" else set()
     assert shown == {*preset_names()} - {"plume"}, "which is what demo shows by itself"
 

@@ -96,7 +96,7 @@ def test_the_room_rule_notices_an_import_from_above():
     for source in (
         "from ..simulation import Simulation",
         "def f():\n    from taichi_fluid.viewer import window",
-        "import taichi_fluid.app.cli",
+        "import taichi_fluid.app.commands",
     ):
         others = imported_by(ast.parse(source), "operators.differences", False)
         assert others

@@ -111,6 +111,23 @@ def test_a_damaged_mesh_says_so_and_names_no_module(tmp_path, suffix, content):
     assert "module" not in str(caught.value).lower()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_mesh_of_corners_without_an_end_is_refused_and_nothing_warned_of(tmp_path):
+    triangles = np.random.default_rng(0).uniform(size=(20, 3, 3)).astype("<f4") * np.float32(3e38)
+    rows = b"".join(bytes(12) + triangle.tobytes() + bytes(2) for triangle in triangles)
+    (tmp_path / "far.stl").write_bytes(bytes(80) + struct.pack("<I", len(triangles)) + rows)
+    with pytest.raises(MeshError):
+        sample_mesh(read_triangles(tmp_path / "far.stl"), 1.0, 16)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes in the file system")
+def test_a_mesh_is_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.stl")
+    solid = {"shape": "mesh", "file": str(tmp_path / "pipe.stl"), "center": [0.5] * 3, "size": 0.5}
+    with pytest.raises(SceneError, match="it must be a file"):
+        Scene.from_dict({"name": "a", "solids": [solid]})
+
+
 def test_a_mesh_is_not_sampled_for_hours():
     triangles = np.random.default_rng(1).uniform(size=(1000, 3, 3))
     with pytest.raises(MeshError, match=f"{MOST_PAIRS} at most"):

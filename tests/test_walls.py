@@ -234,6 +234,10 @@ def test_a_flux_in_a_scene_needs_diffusivity():
     assert refusal(lambda: Scene.from_dict(values)) == (
         "domain.boundaries.0.0.temperature_flux is 2.0; it needs a fluid.heat_diffusion above 0 m²/s."
     )
+    sides[0][0] = {"kind": "no-slip", "temperature_flux": "2*y"}
+    assert "domain.boundaries.0.0.temperature_flux is an expression; it needs a" in refusal(
+        lambda: Scene.from_dict(values)
+    )
     made = Scene.from_dict({**values, "fluid": {"heat_diffusion": 0.1}})
     with pytest.raises(SceneError, match=r"needs a fluid\.heat_diffusion above 0"):
         made.with_values({"fluid.heat_diffusion": 0.0})

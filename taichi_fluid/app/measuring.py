@@ -11,6 +11,7 @@ from ..errors import TaichiUnavailable, Terminated, terminable
 from ..io.files import OutputError, require_writable
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
+from .interrupts import interruptible
 from .words import complete_scene_or_file, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
 
 
@@ -200,6 +201,7 @@ def _given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
+@interruptible()
 @terminable()
 def _measure(bench: Any, runs: Sequence[Any], wanted: Wanted) -> None:
     """Let a benchmark run, show how far it is, and print what it found, also when it is broken off."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from ..errors import TaichiUnavailable, Terminated, last_line, terminable
+from ..errors import NotFinite, TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, require_writable, write_json
 from ..io.outputs import Outputs, require_surfaces
 from ..io.rhythm import rhythm_of
@@ -19,6 +19,7 @@ from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.beginnings import BeginningError
 from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
+from .interrupts import interruptible
 from .measuring import require_plot
 from .words import parse_settings, say, stop, stop_broken_off
 
@@ -236,7 +237,7 @@ def run_scene(
         "log",
         "on_blow_up",
     )
-    numbers, more = Numbers(*(wanted[name] for name in files)), (begun,) if begun else ()
+    numbers = Numbers(*(wanted[name] for name in files))
     recording = not (frames is None and out is None) or numbers.any
     try:
         scene = load()
@@ -257,25 +258,37 @@ def run_scene(
     except (SceneError, OutputError) as error:
         stop(str(error))
     try:
-        from .. import backend  # the first line that imports Taichi
-        from ..viewer.display import WindowProbe
+        from .. import backend  # noqa: F401 - the first line that imports Taichi
     except TaichiUnavailable as error:
         stop(str(error))
+    with interruptible():
+        _show_or_record(scene, arch, outputs, name, numbers, begun)
+
+
+def _show_or_record(
+    scene: Scene, arch: str, outputs: Outputs | None, name: str, numbers: Numbers, begun: "Begun | None"
+) -> None:
+    """Start a backend, and open a window; record where ``outputs`` are given, or where no window can open."""
+    from .. import backend
+    from ..viewer.display import WindowProbe
+
+    more = (begun,) if begun else ()
     probe = WindowProbe() if outputs is None else None
     try:
         running = backend.start(_window_arch(arch) if probe else arch)
+        problem = probe.problem(running) if probe else None
     except backend.BackendError as error:
+        stop(str(error))
+    finally:
         if probe:
             probe.close()
-        stop(str(error))
-    problem = probe.problem(running) if probe else None
     if probe and problem is None:
         show_window(scene, running, *more)
         return
     if outputs is None:
         say(f"{problem}, so the scene is recorded instead of shown in a window.")
         try:
-            outputs = Outputs.plan(out, name, overwrite=numbers.overwrite)
+            outputs = Outputs.plan(None, name, overwrite=numbers.overwrite)
             if begun is not None:
                 begun.require_rest(scene)
         except (OutputError, SceneError) as error:
@@ -292,6 +305,8 @@ def _build(make: Callable[[Scene], T], scene: Scene, arch: str) -> T:
         return make(scene)
     except (MeshError, PictureError, BeginningError) as error:
         stop(f"{error}.")
+    except NotFinite as error:
+        stop(str(error), status=1)
     except (MemoryError, RuntimeError) as error:
         why = reason(str(error)) or last_line(error)
         stop(f"{arch} cannot hold this scene, which needs {gib(bytes_needed(scene))}: {why}.", status=1)
@@ -303,7 +318,7 @@ def _cells(scene: Scene) -> str:
 
 
 def show_window(scene: Scene, arch: str, begun: "Begun | None" = None) -> None:
-    """Open the window, and when it is closed name what was written."""
+    """Open the window, and when it is closed name what was written; Ctrl-C is one way to close it, once it is there."""
     from rich.console import Console
 
     from ..backend import COMPILING
@@ -318,8 +333,6 @@ def show_window(scene: Scene, arch: str, begun: "Begun | None" = None) -> None:
             build = {} if begun is None else {"build": begun.build}
             session = _build(lambda scene: Session(scene, **build), scene, arch)
         LiveWindow(session, arch=arch).run()
-    except KeyboardInterrupt:  # before the window was there
-        pass
     except (MemoryError, RuntimeError) as error:
         stop(f"the window cannot go on: {error}", status=1)
     finally:
@@ -334,7 +347,6 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     from ..backend import COMPILING
     from ..io.plots import plot_run
     from ..io.surfaces import Surfaces
-    from ..simulation import NotFinite
     from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes

@@ -12,6 +12,7 @@ from ..errors import TaichiUnavailable, Terminated, terminable
 from ..io.files import OutputError, require_writable, require_writable_folder, write_json
 from ..limits import ARCHS
 from ..scene import SceneError
+from .interrupts import interruptible
 from .words import parse_settings, print_wide, require_plot_library, stop, stop_broken_off
 
 
@@ -140,6 +141,7 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
     stop(f"{str(path)!r} does not hold what 'taichi-fluid validate --json' writes.")
 
 
+@interruptible()
 @terminable()
 def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earlier: list, arch: str) -> None:
     """Run the cases one after the other; what each has found is printed and written before the next begins."""

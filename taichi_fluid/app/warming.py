@@ -10,6 +10,7 @@ from ..errors import TaichiUnavailable, Terminated, last_line, terminable
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from ..scene.memory import require_memory
+from .interrupts import interruptible
 from .words import complete_scene, stop, stop_broken_off
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def warm(names: Sequence[str], arch: str, views: bool) -> None:
     _warm(scenes, running, views)
 
 
+@interruptible()
 @terminable()
 def _warm(scenes: Sequence[Scene], arch: str, views: bool) -> None:
     from rich.console import Console

@@ -107,7 +107,8 @@ def read_triangles(path: str | Path) -> np.ndarray:
         raise MeshError(f"the mesh {str(path)!r} needs trimesh: pip install 'taichi-fluid[mesh]'") from None
     try:
         content = read_file(path, MOST_BYTES)
-        mesh = trimesh.load(io.BytesIO(content), file_type=suffix[1:], force="mesh")
+        with np.errstate(all="ignore"):  # of corners without an end; what comes of them is looked at below
+            mesh = trimesh.load(io.BytesIO(content), file_type=suffix[1:], force="mesh")
         triangles = np.asarray(mesh.triangles, dtype=np.float64)  # pyright: ignore[reportAttributeAccessIssue]
     except FileNotFoundError:
         raise MeshError(f"the mesh {str(path)!r} cannot be read: there is no such file") from None

@@ -8,7 +8,7 @@ import numpy as np
 from .._ti import argument, ti
 from ..grid import Grid
 from ..kernels import Array, array_of, kernel_family
-from .sides import Profile, Side, on_side, places_on_side
+from .sides import Part, Profile, Side, on_side, places_on_side, require_finite
 
 GHOSTS, FACES_AND_GHOSTS, FACES = range(3)
 """What an array is laid onto: ghosts beyond a side; the faces on it and, as mirrored about them, those beyond; faces alone."""
@@ -143,6 +143,13 @@ class Plane:
     def numbers(self, side: Side, number: Callable[[Side], float | Profile], time: float, what: str) -> np.ndarray:
         """What each patch of the side says, at the places on it."""
         return on_side(side, number, self.places, self.axis, self.grid.dx, time, what)
+
+    def given(self, profile: Profile, time: float, what: str, part: Part | None = None) -> np.ndarray:
+        """What a profile says at the places on it, or at those that belong to a part, flat."""
+        values = profile.at(time, self.places, self.axis, what)
+        here = np.ones(values.shape, bool) if part is None else part.covers(self.places, self.axis, self.grid.dx)
+        require_finite(np.where(here, values, 0.0), self.places, time, what)
+        return values[here]
 
     def padded(self, values: np.ndarray) -> np.ndarray:
         """Values at the places on it, with those of their ends beside them: as long as the layer of ghosts."""

@@ -8,7 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..errors import NotFinite
 from ..tables import Table
+
+LARGEST = 1e30
+"""Of a number on a side, whatever it is of."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +294,11 @@ def on_side(
     time: float = 0.0,
     what: str = "a profile",
 ) -> np.ndarray:
-    """What each patch of a side says, a ``number`` or a ``Profile``, at places on that side."""
+    """What each patch of a side says, a ``number`` or a ``Profile``, at places on that side.
+
+    Raises:
+        NotFinite: where that is no number, or one beyond ``LARGEST``.
+    """
     made = None
     for i, patch in enumerate(side.patches):
         said = number(patch)
@@ -300,7 +308,20 @@ def on_side(
         else:
             made = np.where(side.parts[i - 1].covers(x, axis, dx), values, made)
     assert made is not None
+    require_finite(made, x, time, what)
     return made
+
+
+def require_finite(values: np.ndarray, x: Sequence[np.ndarray], time: float, what: str) -> None:
+    """Raise NotFinite, which says where and when, for values on a side that are no numbers, or too large."""
+    wrong = ~(np.abs(values) <= LARGEST)
+    if wrong.any():
+        first = np.unravel_index(int(wrong.argmax()), values.shape)
+        at = [float(np.broadcast_to(each, values.shape)[first]) for each in x]
+        place = ", ".join(f"{name} = {each:.4g}" for name, each in zip("xyz", at, strict=False))
+        raise NotFinite(
+            f"{what} is {values[first]:.4g} at {place} m, t = {time:.4g} s; it must be a number of at most {LARGEST:g} there."
+        )
 
 
 def _differs(given: Any) -> bool:

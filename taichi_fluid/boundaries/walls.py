@@ -12,7 +12,7 @@ from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
 from .outflow import Outflow, balance
 from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
-from .sides import Boundaries, Profile, Side, as_side, check_sides, velocity_of
+from .sides import Boundaries, Part, Profile, Side, as_side, check_sides, velocity_of
 
 
 def _named(i: int, what: str) -> str:
@@ -173,14 +173,14 @@ class Walls:
     def _pads(self, key: tuple) -> list[tuple[Rule, float]]:
         """Of each side its rule for a component, and what it gives as one number: the mean, where that differs."""
         rules = [self._side_rule(i, side, *key) for i, side in enumerate(self._flat)]
-        return [(rule, float(self._numbers(i, rule.given, key[0]).mean())) for i, rule in enumerate(rules)]
+        what = key[1] or "velocity"
+        return [(rule, float(self._numbers(i, rule.given, key[0], what).mean())) for i, rule in enumerate(rules)]
 
-    def _numbers(self, i: int, given: float | Profile, component: int) -> np.ndarray:
-        """What is given at the places of a side, now."""
+    def _numbers(self, i: int, given: float | Profile, component: int, what: str, *part: Part) -> np.ndarray:
+        """What is given at the places of a side, or of a part of it, now."""
         if not isinstance(given, Profile):
-            return np.array(given)
-        plane = self._plane(i, component)
-        return given.at(self._time, plane.places, plane.axis, _named(i, "profile"))
+            return np.array([given])
+        return self._plane(i, component).given(given, self._time, _named(i, what), *part)
 
     def _rule(self, component: int, name: str | None, k: int, keep: bool):
         """Factor, value and mode of every side for one quantity."""
@@ -406,14 +406,16 @@ class Walls:
 
     def held_range(self, name: str | None, k: int) -> tuple[float, float] | None:
         """Least and largest value of component ``k`` of a quantity on the sides, if a wall holds one; else None."""
-        patches = [(i, patch) for i, side in enumerate(self._flat) for patch in side.patches]
-        if not any(patch.holds(name) for _, patch in patches):
+        if not any(patch.holds(name) for side in self._flat for patch in side.patches):
             return None
         assert name is not None
-        given = [(i, patch.value(name, k)) for i, patch in patches if patch.holds(name)]
-        given += [(i, self._entering(patch, name, k)) for i, patch in patches if patch.kind.passes]
-        numbers = np.concatenate([self._numbers(i, value, SCALAR).ravel() for i, value in given])
-        return float(numbers.min()), float(numbers.max())
+        numbers = []
+        for i, side in enumerate(self._flat):
+            for patch, part in zip(side.patches, [(), *((part,) for part in side.parts)], strict=True):
+                if patch.holds(name) or patch.kind.passes:
+                    given = patch.value(name, k) if patch.holds(name) else self._entering(patch, name, k)
+                    numbers += [*self._numbers(i, given, SCALAR, name, *part)]
+        return float(min(numbers)), float(max(numbers))
 
     def fluxes(self, name: str | None, k: int):
         """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any.

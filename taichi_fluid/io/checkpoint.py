@@ -100,7 +100,7 @@ def restored(
         simulation.kept.add(name, thing)
     try:
         put_into(simulation, arrays, numbers)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:  # somebody has written it anew
         raise CheckpointError(f"{str(path)!r} does not fit its scene: {error}.") from None
     return simulation
 

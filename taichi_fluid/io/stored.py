@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from ..limits import shortened
 from ..scene import Scene, SceneError
 
 FORMAT = 3
@@ -59,9 +60,12 @@ def _read_one(path: Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]
                 raise CheckpointError(f"{str(path)!r} is no checkpoint.")
         with safe_open(path, framework="numpy") as file:
             texts = file.metadata() or {}
-            if texts.get(MARK) != str(FORMAT):
+            if (written := texts.get(MARK)) is None:
+                raise CheckpointError(f"{str(path)!r} is no checkpoint.")
+            if written != str(FORMAT):
                 raise CheckpointError(
-                    f"{str(path)!r} is no checkpoint of format {FORMAT}, which this version of taichi_fluid reads."
+                    f"{str(path)!r} is a checkpoint of format {shortened(written)}; this version of taichi_fluid reads "
+                    f"format {FORMAT}: go on with the version that wrote it."
                 )
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, OSError, ValueError, TypeError, MemoryError) as error:
@@ -72,8 +76,8 @@ def _read_one(path: Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]
         raise CheckpointError(f"{str(path)!r} is not whole: its checksum is not that of its contents.")
     try:
         return Scene.loads(texts[SCENE], "its scene"), arrays, json.loads(texts[NUMBERS])
-    except (SceneError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{str(path)!r} holds a scene that cannot be: {_first_line(error)}") from None
+    except (SceneError, KeyError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{str(path)!r} holds a scene or numbers that cannot be: {_first_line(error)}.") from None
 
 
 def checksum(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:

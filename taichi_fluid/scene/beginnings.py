@@ -189,7 +189,8 @@ def _interpolated(values: np.ndarray, places: Places, own: Callable[[Sequence[in
         low = np.minimum(place.astype(int), max(len(known) - 2, 0))
         part = (place - low).reshape([-1 if a == axis else 1 for a in range(values.ndim)])
         below, above = (np.take(values, np.minimum(low + k, len(known) - 1), axis) for k in (0, 1))
-        values = ((1 - part) * below + part * above).astype(np.float32)
+        with np.errstate(invalid="ignore"):  # what is infinite is found below
+            values = ((1 - part) * below + part * above).astype(np.float32)
     return values
 
 

@@ -18,6 +18,10 @@ VOLUME = "volume"
 """What flows through a plane if it is the fluid itself."""
 
 
+COLUMNS = ("time", "step")
+"""What each row has besides what probes measure."""
+
+
 class ProbeKind(NamedTuple):
     """A kind of probe.
 
@@ -92,6 +96,8 @@ def require_probes(
     names = [probe.name for probe in probes]
     for i, probe in enumerate(probes):
         where = f"probes[{i}]"
+        if probe.name in COLUMNS:
+            raise ValueError(f"{where}.name is {probe.name!r}, which is a column of its own in every row: give another")
         if probe.name in names[:i]:
             raise ValueError(
                 f"{where}.name is {probe.name!r}, as that of probes[{names.index(probe.name)}]: give another"

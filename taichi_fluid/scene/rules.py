@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from ..boundaries.sides import Side
+from ..boundaries.sides import Profile, Side
 from ..carried import CARRIED, diffusivity_field, rate_of
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
@@ -166,7 +167,8 @@ class Scene(Config):
                 if self.dim != 3:
                     raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
                 if not _is_file(solid.file):
-                    raise ValueError(f"solids[{i}].file is {solid.file!r}; there is no such file")
+                    why = "it must be a file" if os.path.lexists(solid.file) else "there is no such file"
+                    raise ValueError(f"solids[{i}].file is {solid.file!r}; {why}")
             if isinstance(solid, BoxSolid) and 2 * solid.rounding > min(solid.size):
                 raise ValueError(
                     f"solids[{i}].rounding is {solid.rounding:g} m; it is at most half of the shortest edge, "
@@ -237,10 +239,11 @@ class Scene(Config):
         for i, side in self._sides():
             for name in side.fluxes:
                 row = CARRIED[name]
-                given = any(side.flux(name, k) for k in range(row.components))
-                if given and not rate_of(self.fluid, row, "diffusivity"):
+                each = [side.flux(name, k) for k in range(row.components)]
+                if any(each) and not rate_of(self.fluid, row, "diffusivity"):
+                    said = "an expression" if any(isinstance(one, Profile) for one in each) else side.fluxes[name]
                     raise ValueError(
-                        f"domain.boundaries.{i}.{flux_field(name)} is {side.fluxes[name]}; it needs a "
+                        f"domain.boundaries.{i}.{flux_field(name)} is {said}; it needs a "
                         f"fluid.{diffusivity_field(row)} above 0 m²/s"
                     )
         for i, solid in enumerate(self.solids):

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from ..boundaries.sides import Boundary
+from ..limits import is_number, shortened
 from ..limits import read_file as read_bounded
-from ..limits import shortened
 from .bodies import SOLIDS, SOURCES, Picture
 from .fields import PartOfSide, SideOfBox
 from .liquid import BODIES
@@ -186,12 +186,22 @@ def _count_missing(problem: Mapping[str, Any], problems: Sequence[Mapping[str, A
     return f"be one number or {count}" if one else f"have {count} numbers"
 
 
+def _of_number(problem: Mapping[str, Any], problems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A problem, or where one number or several may stand and it is none of several, what is wrong with it as one."""
+    value, place = problem["input"], problem["loc"][:-1]
+    one = [p for p in problems if p["loc"][:-1] == place and p["type"] != "tuple_type"]
+    if problem["type"] != "tuple_type" or not one:
+        return problem
+    said = one[0]["msg"] if is_number(value) else "Input should be a finite number, or a list of them"
+    return {**problem, "loc": place, "msg": said}
+
+
 def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
     problems = error.errors(include_url=False)
     # A side is a kind or a table; of a table that fails, what is wrong inside it says more.
     in_table = (p for p in problems if SideOfBox.__name__ in p["loc"][:-1])
-    problem = next(in_table, problems[0])
+    problem = _of_number(next(in_table, problems[0]), problems)
     path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
     where = ".".join(map(str, path))
     shown = shortened(value, 60)
@@ -216,5 +226,5 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
         )
     allowed = problem["msg"].replace("Input should", "it should", 1).replace("Tuple should", "it should", 1)
-    allowed = allowed.replace(" after validation", "")
+    allowed = allowed.replace(" after validation", "").replace("a valid tuple", "a list")
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."

@@ -1,7 +1,8 @@
 """The flow: what is carried, the steps, the simulation, and what reads it."""
 
+from ..errors import NotFinite
 from .engine import Force, Stage
-from .simulation import NotFinite, Simulation, Step
+from .simulation import Simulation, Step
 from .steps import FORCES
 
 __all__ = ["FORCES", "Force", "NotFinite", "Simulation", "Stage", "Step"]

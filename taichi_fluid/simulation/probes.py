@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..scene import Probe, SceneError
-from ..scene.probes import require_probes
+from ..scene.probes import COLUMNS, require_probes
 from ..scene.text import sentence
 from .probing import Gauge
 
@@ -61,7 +61,7 @@ class Probes:
     @property
     def columns(self) -> list[str]:
         """Names of what is measured: ``name``, or ``name.x`` and the like where that is several numbers."""
-        return [name for name in self.rows[0] if name not in ("time", "step")]
+        return [name for name in self.rows[0] if name not in COLUMNS]
 
     def series(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """Times, s, and values of a column; KeyError if there is none."""

@@ -14,6 +14,7 @@ from .. import backend
 from .._ti import ti
 from ..boundaries.sides import Side
 from ..boundaries.solids import Solid
+from ..errors import NotFinite
 from ..pressure.spectral import AUTO, chosen
 from ..scene import Look, Scene
 from . import beginnings, painting
@@ -22,10 +23,6 @@ from .engine import Engine, Stage
 from .flow import Flow, Step
 from .liquids import longest_dt
 from .steps import FORCES, follow_scheme, stages_of
-
-
-class NotFinite(RuntimeError):
-    """A quantity has become NaN or infinite; the message names it and the step."""
 
 
 class _Underway(NamedTuple):
