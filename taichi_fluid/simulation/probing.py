@@ -46,10 +46,14 @@ class _Region:
 
 
 @ti.func
-def _value_in(c, I, s, a: Array, offset, region):
+def _value_in(c, I, s, a: Array, offset, region, whole):
+    """A value, as far as its cell is fluid, or ``whole``."""
     value = ti.f32(0.0)
     if region.has(c, I):
         value = a[offset + c]
+        if ti.static(region.given):
+            if whole == 0:
+                value *= region.fluid[c]
     return value
 
 
@@ -144,9 +148,10 @@ def region_kernels(loops, cut):
         n: IntVector,
         sums: Array,
         out: Array,
+        whole: ti.i32,
     ):
         region = _Region(lower, upper, fluid, cut)
-        reduce_to(out, 0, n, sums, ti.f32(0.0), add, _value_in, (a, offset, region))
+        reduce_to(out, 0, n, sums, ti.f32(0.0), add, _value_in, (a, offset, region, whole))
 
     @ti.kernel
     def find_extremes(
@@ -201,7 +206,7 @@ def budget(simulation: Any) -> dict[str, Any]:
     """
     measure, velocity = simulation.diagnostics, simulation.state.velocity.current
     amounts = {
-        name: [measure.integral(quantity.current, begin) for begin in quantity.begins()]
+        name: [measure.amount(quantity.current, begin) for begin in quantity.begins()]
         for name, quantity in simulation.state.carried.items()
     }
     return {
@@ -320,7 +325,8 @@ class Gauge:
         if probe.quantity == "enstrophy":
             return {"": simulation.diagnostics.enstrophy(velocity)}
         fields = self._fields(probe.quantity or "")
-        sums = [self._in_region(probe, "sum_region", *field)[0] for field in fields]
+        whole = int(probe.quantity == "divergence")  # which is that of all of a cell
+        sums = [self._in_region(probe, "sum_region", *field, whole)[0] for field in fields]
         return {_ends(k, fields): value * self.grid.cell_volume for k, value in enumerate(sums)}
 
     def extremes(self, probe: Probe) -> dict[str, float]:
@@ -331,7 +337,7 @@ class Gauge:
                 values[_ends(k, fields) + end] = value if abs(value) < NOT_FINITE else math.nan
         return values
 
-    def _in_region(self, probe: Probe, kernel: str, array, begin: int) -> list[float]:
+    def _in_region(self, probe: Probe, kernel: str, array, begin: int, *more: int) -> list[float]:
         solids, index = self.simulation.solids, int_vector(self.grid.dim)
         kernels, (lower, upper) = (
             region_kernels(self.grid.loops, solids is not None),
@@ -339,7 +345,7 @@ class Gauge:
         )
         fluid = solids.fluid if solids else self._nothing
         where = (index(*lower), index(*upper), self.grid.n)
-        getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out)
+        getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out, *more)
         return self._out.to_numpy().tolist()
 
     def load(self, probe: Probe) -> dict[str, float]:
