@@ -41,7 +41,7 @@ def main() -> None:
     solids.update(0.0)
     sphere.setup_open(solids.open, walls.pressure_sides())
     solvers = {"multigrid-cg": box, "multigrid": cycles, "multigrid-cg, sphere": sphere}
-    fluid = grid.to_numpy(solids.fluid)
+    fluid = grid.to_numpy(solids.fluid) > 0
     sides = {name: grid.array() for name in solvers}
     for name, array in sides.items():
         grid.from_numpy(array, rhs * fluid if "sphere" in name else rhs)

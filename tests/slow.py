@@ -105,6 +105,7 @@ SLOW = (
             "heated-1e4",
             "cavity-1000",
             "onset",
+            "annulus",
             "cylinder-20",
             "vortices-3d",
         )

@@ -18,8 +18,10 @@ schemes = pytest.mark.parametrize("scheme", SCHEMES)
 
 
 def total(simulation: Simulation, name: str) -> np.ndarray:
-    """Sum over the cells of each component, in float64."""
+    """Sum over the cells of each component, as far as they are fluid, in float64."""
     values = simulation.to_numpy(name).astype(np.float64)
+    if simulation.solids:
+        values = values * simulation.grid.to_numpy(simulation.solids.fluid)
     return values.reshape(-1, np.prod(simulation.grid.shape)).sum(axis=1)
 
 

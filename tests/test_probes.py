@@ -141,7 +141,7 @@ def test_enstrophy_is_that_of_a_vortex_without_what_solids_turn():
     alone.diagnostics.compute_vorticity(alone.state.velocity.current, vorticity)
     values, fluid = alone.grid.to_numpy(vorticity).astype(float), alone.grid.to_numpy(inside)
     assert (values**2)[fluid == 0].sum() > 0.3 * (values**2).sum()
-    expected = 0.5 * alone.grid.cell_volume * (values**2)[fluid == 1].sum()
+    expected = 0.5 * alone.grid.cell_volume * (values**2)[fluid > 0].sum()
     assert budget(alone)["enstrophy"] == pytest.approx(expected, rel=1e-4)
 
 

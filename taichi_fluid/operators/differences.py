@@ -39,6 +39,17 @@ def open_difference_sum(x: Array, open: Array, c, s, n):
 
 
 @ti.func
+def open_sum(open: Array, c, s, n):
+    """How far the 2·dim faces of cell ``c`` are open, in all."""
+    cells = cells_of(s, n)
+    total = open[c] + open[c + s[0]]
+    for axis in ti.static(range(1, s.n)):
+        face = c + axis * cells
+        total += open[face] + open[face + s[axis]]
+    return total
+
+
+@ti.func
 def outflow_at(u: Array, c, s, n):
     """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
     cells = cells_of(s, n)

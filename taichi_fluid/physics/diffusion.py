@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .._ti import ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
+from ..boundaries.solids.rasterise import LEAST_PART
 from ..boundaries.walls import SCALAR, Walls
 from ..grid import Grid
 from ..kernels import Array, copy_values, int_vector, kernel_family
@@ -16,7 +17,7 @@ from ..limits import require_not_negative
 from ..operators.differences import difference_sum
 from ..pressure.solver import EllipticSolver, SolveResult
 from .friction import NEAREST, NEAREST_EXPLICIT, Component, add_change_at, beside_solids_kernels
-from .warm_solids import WarmSolids
+from .scalars_at_solids import ScalarsAtSolids
 
 
 @ti.func
@@ -113,18 +114,19 @@ class Diffusion:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.tolerance, self.sweeps = tolerance, sweeps
         self._solvers = {}
-        self._warm: WarmSolids | None = None
+        self._at_solids: ScalarsAtSolids | None = None
         self._rhs, self._change = grid.array(), grid.array()
         self._clearance = None if solids is None else grid.array()
         self._kernels = diffusion_kernels(grid.loops)
 
-    def _solver(self, shift: float) -> EllipticSolver:
+    def _solver(self, shift: float, cut: bool) -> EllipticSolver:
+        """One that suits a step; where faces are ``cut`` a solver of its own, as what has been recorded is another."""
         method = "multigrid-cg" if shift < MULTIGRID_BELOW else "cg"
         if self.sweeps is not None:
             method = "gauss-seidel"
-        if method not in self._solvers:
-            self._solvers[method] = EllipticSolver(self.grid, method)
-        return self._solvers[method]
+        if (method, cut) not in self._solvers:
+            self._solvers[method, cut] = EllipticSolver(self.grid, method)
+        return self._solvers[method, cut]
 
     def diffuse(
         self,
@@ -175,10 +177,11 @@ class Diffusion:
         What walls give is in it. ``explicit`` says that the step is made with that side alone.
         """
         grid, (a, _, component, offset, name) = self.grid, what
-        solver, first = self._solver(shift), self.walls.first_unknown(component)
+        at_solids = self.solids is not None and component == SCALAR
+        solver, first = self._solver(shift, at_solids), self.walls.first_unknown(component)
         sides = self.walls.diffusion_sides(component, shift, name)
-        if component == SCALAR and name is not None and self.solids is not None and self.solids.gives(name):
-            self._set_up_beside_warm_solids(solver, sides, what, name)
+        if at_solids:
+            self._set_up_at_solids(solver, sides, what, explicit)
             return solver
         uneven = bool(self.walls.held_in_part(component, name))
         if self.solids is None:
@@ -189,12 +192,10 @@ class Diffusion:
             solver.setup(first, sides, held=self._change if uneven else None)
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
-            solids, kernels, mask = self.solids, beside_solids_kernels(grid.loops), self.solids.fluid
+            solids, kernels, mask = self.solids, beside_solids_kernels(grid.loops), self._clearance
             nearest = NEAREST_EXPLICIT if explicit else NEAREST
-            if component != SCALAR:
-                mask = self._clearance
-                kernels.to_middles(a, offset, component, mask, *solids.arguments())
-                self.walls.fill(a, component, offset, name)
+            kernels.to_middles(a, offset, component, mask, *solids.arguments())
+            self.walls.fill(a, component, offset, name)
             solver.mark(first, sides, mask)
             where, out = (int_vector(grid.dim)(*first), solver.system.wrap), (self._change, self._rhs)
             surface = self._clearance, nearest, *solids.arguments()
@@ -206,29 +207,31 @@ class Diffusion:
             self._add_given(solver, what, name)
         return solver
 
-    def _set_up_beside_warm_solids(
-        self, solver: EllipticSolver, sides: BoundaryCoefficients, what: _Diffused, name: str
+    def _set_up_at_solids(
+        self, solver: EllipticSolver, sides: BoundaryCoefficients, what: _Diffused, explicit: bool
     ) -> None:
-        """The same for a scalar that solids hold or give."""
-        if self._warm is None:
+        """The same for a scalar where there are solids; made ``explicit``, of cells that are cut what they rise by."""
+        if self._at_solids is None:
             assert self.solids is not None
-            self._warm = WarmSolids(self.solids)
-        warm, first, k = self._warm, self.walls.first_unknown(SCALAR), what.offset // self.grid.cells
-        warm.mark(name, k)
-        solver.mark(first, sides, warm.free)
-        warm.compute(what.a, what.offset, name, solver.system, self._change, self._rhs)
+            self._at_solids = ScalarsAtSolids(self.solids)
+        at_solids, name, k = self._at_solids, what.name, what.offset // self.grid.cells
+        at_solids.set_up(solver, sides, what.a, what.offset, name, (self._change, self._rhs))
         self.walls.add_held(self._change, solver.system.unknown, SCALAR, name)
-        solver.setup(first, sides, warm.free, held=self._change)
-        self._add_given(solver, what, name)
-        warm.add_given(self._rhs, solver.inv_diag, name, k, self.grid.dx / what.diffusivity)
+        if name is not None:
+            self._add_given(solver, what, name)
+            at_solids.add_given(self._rhs, solver.system.unknown, name, k, self.grid.dx / what.diffusivity)
+        if explicit:
+            at_solids.spread(self._rhs, solver.system.unknown)
+        else:
+            solver.setup_marked(sides, self._change)
 
     def _add_given(self, solver: EllipticSolver, what: _Diffused, name: str) -> None:
         """Add what walls give to the right-hand side."""
         grid, k, scale = self.grid, what.offset // self.grid.cells, self.grid.dx / what.diffusivity
         fluxes = self.walls.fluxes(name, k)
         if fluxes is not None:
-            flux_kernels(grid.loops).add_fluxes(self._rhs, solver.inv_diag, grid.n, scale, fluxes)
-        self.walls.add_fluxes(self._rhs, solver.inv_diag, name, k, scale)
+            flux_kernels(grid.loops).add_fluxes(self._rhs, solver.system.unknown, grid.n, scale, fluxes)
+        self.walls.add_fluxes(self._rhs, solver.system.unknown, name, k, scale)
 
     def _add(self, solver: EllipticSolver, change, scale: float, step: float, what: _Diffused) -> None:
         """Add ``scale`` times a change, that of a step of diffusivity · dt / dx² = ``step``, and fill ghosts."""
@@ -241,8 +244,8 @@ class Diffusion:
             from_middles = beside_solids_kernels(grid.loops).from_middles
             from_middles(a, offset, component, system.unknown, *where, change, scale, step, *surface)
         if component == SCALAR and name is not None and solids is not None and solids.gives(name):
-            assert self._warm is not None
-            self._warm.set_held(a, offset, name)
+            assert self._at_solids is not None
+            self._at_solids.set_held(a, offset, name)
         self.walls.fill(a, component, offset, name)
 
     def first_part(
@@ -266,9 +269,14 @@ class Diffusion:
         return self.solids is not None and component != SCALAR
 
     def _explicit_limit(self, component: int, name: str | None) -> float:
-        """Diffusivity · dt that leaves each value between those around it; solids hold one by up to 1 / ``NEAREST_EXPLICIT``."""
-        held = self._is_held(component) or (self.solids is not None and self.solids.gives(name))
-        return self.grid.dx**2 * (NEAREST_EXPLICIT if held else 1.0) / (2.0 * self.grid.dim)
+        """Diffusivity · dt that leaves each value between those around it.
+
+        Solids hold one by up to 1 / ``NEAREST_EXPLICIT``, or leave a cell as small as ``LEAST_PART`` of how far it is open.
+        """
+        least = 1.0 if self.solids is None else LEAST_PART
+        if self._is_held(component) or (self.solids is not None and self.solids.gives(name)):
+            least = NEAREST_EXPLICIT
+        return self.grid.dx**2 * least / (2.0 * self.grid.dim)
 
     def advance(
         self,

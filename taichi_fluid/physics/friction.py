@@ -130,7 +130,7 @@ def _to_middle_at(c, I, s, u, surface):
 
 @ti.func
 def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array):
-    """The Laplacian where solids hold a velocity component, and what they add to the diagonal; scalars they do not hold."""
+    """The Laplacian where solids hold a velocity component, and what they add to the diagonal."""
     value, total = ti.f32(0.0), ti.f32(0.0)
     if unknowns.mask[c] > 0:
         for axis in ti.static(range(s.n)):

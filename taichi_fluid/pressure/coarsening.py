@@ -1,5 +1,7 @@
 """The coarse systems of multigrid: what they solve for, and how far their faces are open."""
 
+from collections.abc import Sequence
+
 from .._ti import argument, ti
 from ..boundaries.solids.rasterise import is_face_of_box
 from ..kernels import Array, cells_of, flat, float_vector, kernel_family, strides_of
@@ -155,6 +157,21 @@ def _scale_side_at(c, I, s, open: Array, n, factors, axis: ti.template()):
     open[last] = factors[2 * axis + 1] * open[last]
 
 
+@ti.func
+def _write_shifted_inv_diag(c, I, s, open: Array, unknown: Array, inv_diag: Array, n, box, shift):
+    """With a shift, of which a cell has the part that its faces are open on the mean: what is near enough for a coarse grid."""
+    cells, faces, closed, diagonal = cells_of(s, n), ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
+    for a in ti.static(range(s.n)):
+        for side in ti.static(range(2)):
+            face = open[c + a * cells + side * s[a]]
+            faces += face
+            if I[a] == (n[a] if ti.static(side == 1) else 1) and face == 0:
+                closed += ti.f32(1.0)
+                diagonal += box[2 * a + side]
+    diagonal += faces + shift * faces / ti.max(ti.cast(2 * s.n, ti.f32) - closed, ti.f32(1.0))
+    inv_diag[c] = ti.select(unknown[c] > 0 and faces > 0, ti.f32(1.0) / diagonal, ti.f32(0.0))
+
+
 @kernel_family
 def coarsening_kernels(loops, surface):
     IntVector, Box, each_cell = loops.IntVector, float_vector(2 * loops.dim), loops.each_cell
@@ -184,7 +201,19 @@ def coarsening_kernels(loops, surface):
     def hold(fine: Array, open: Array, held: Array, coarse: Array, n: IntVector, fine_n: IntVector):
         each_cell(n, _coarsen_held_at, (_Fine(fine, open, fine_n, strides_of(fine_n)), held, coarse, True))
 
-    return coarsen_unknowns, drop_split, coarsen_open, scale_sides, coarsen_held, hold
+    @ti.kernel
+    def compute_shifted_inv_diag(open: Array, unknown: Array, inv_diag: Array, n: IntVector, box: Box, shift: ti.f32):
+        each_cell(n, _write_shifted_inv_diag, (open, unknown, inv_diag, n, box, shift))
+
+    return coarsen_unknowns, drop_split, coarsen_open, scale_sides, coarsen_held, hold, compute_shifted_inv_diag
+
+
+def set_shifted_diagonal(coarse: LinearSystem, box: Sequence[float], shift: float) -> None:
+    """The diagonal of a coarse grid with faces open in part and a shift; ``box`` is what sides hold."""
+    kernels, held = coarsening_kernels(coarse.grid.loops, False), float_vector(len(box))(*box)
+    kernels.compute_shifted_inv_diag(coarse.open, coarse.unknown, coarse.inv_diag, coarse.n, held, shift)
+    coarse.mark_faces()
+    coarse.set_ghosts(coarse.inv_diag, coarse.wrap)
 
 
 def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]) -> None:

@@ -22,7 +22,7 @@ from .._ti import ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid
 from ..kernels import PARTIALS
-from .coarsening import coarsen
+from .coarsening import coarsen, set_shifted_diagonal
 from .null_space import Constant
 from .preconditioners import Preconditioner
 from .relaxation import COARSEST_SWEEPS, relaxation_kernels
@@ -146,6 +146,8 @@ class Multigrid(Preconditioner):
     def update(self, sides: BoundaryCoefficients) -> None:
         """Make the coarser levels, once the finest knows what it solves for."""
         cut, shift, box, ratio = self.levels[0].coupling.cut, sides.shift, list(sides.box), 1.0
+        # With a shift what sides hold is in the diagonal, as it is where no face is open in part.
+        closed = replace(sides, box=(0.0,) * len(box)) if cut and shift else sides
         for fine, coarse in zip(self.levels[:-1], self.levels[1:], strict=True):
             shift, ratio = 4.0 * shift, 2.0 * ratio
             factors = []
@@ -156,11 +158,14 @@ class Multigrid(Preconditioner):
                     nearer = (ratio + 2.0) / (ratio + 1.0) if sides.box[2 * axis + end] == 1 else 1.0
                     factors.append(nearer if n > 1 else 4.0)
             box = [value * factor for value, factor in zip(box, factors, strict=True)]
-            coarse.set_sides(sides, cut)
+            coarse.set_sides(closed, cut)
             coarsen(fine, coarse, tuple(factors))
             if coarse.leaves_out:
                 coarse.clear()
-            coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
+            if cut and shift:
+                set_shifted_diagonal(coarse, box, shift)
+            else:
+                coarse.set_diagonal(replace(sides, box=tuple(box)), (1,) * coarse.grid.dim, shift)
             fine.set_transfer(coarse)
 
     def set_singular(self, singular: bool) -> None:

@@ -132,11 +132,11 @@ class EllipticSolver:
         )
         self._problem = (first, sides) if mask is None and held is None else None
 
-    def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None) -> None:
-        """Only mark what is solved for, in ``system.unknown``; ``setup`` does this too."""
+    def mark(self, first: tuple[int, ...], sides: BoundaryCoefficients, mask=None, cut: bool = False) -> None:
+        """Only mark what is solved for, in ``system.unknown``; ``setup`` does this too, but where faces are ``cut``."""
         sides.require(first, self.grid.dim)
         self.grid.require(**given(mask=mask))
-        self.system.set_sides(sides, cut=False)
+        self.system.set_sides(sides, cut=cut)
         if mask is None:
             self.system.mark_box(first)
         else:
@@ -163,6 +163,22 @@ class EllipticSolver:
         self.system.mark_positive(self.system.inv_diag, first)
         self.system.set_ghosts(self.system.unknown, self.system.wrap)
         self._finish_setup(sides, definite=True, look=True)
+        self._problem = None
+
+    def setup_marked(self, sides: BoundaryCoefficients, held) -> None:
+        """Solve for what has been marked, through faces that are open as ``system.open`` says, with ``held`` in the diagonal.
+
+        Args:
+            sides: What sides hold, in their ``box``, and the shift: of both ``held`` has what is to be in each cell.
+            held: All that is added to the faces of a cell, an array over the grid.
+
+        Raises:
+            ValueError: for an array that is not of the grid.
+        """
+        self.grid.require(held=held)
+        self.system.close_sides()
+        self.system.set_diagonal(sides, (1,) * self.grid.dim, sides.shift, held)
+        self._finish_setup(sides, definite=True, look=False)
         self._problem = None
 
     def setup_surface(self, open, phi, sides: BoundaryCoefficients, parted: bool = False, walled: bool = True) -> None:

@@ -29,7 +29,7 @@ from ..kernels import (
     leave_out,
     write_plain_strip,
 )
-from ..operators.differences import difference_sum, open_difference_sum
+from ..operators.differences import difference_sum, open_difference_sum, open_sum
 from ..operators.ghosts import ghost_kernels, wrap_or_clear
 
 NEAREST = 1e-3
@@ -171,6 +171,8 @@ def apply_at(c, s, system, shift):
         if needs_faces(inv):
             # A value that is held beyond an open side is a neighbour like any other; a closed face weighs 0.
             result = -open_difference_sum(x, system.open, c, s, system.n)
+            if shift > 0:
+                result += (ti.f32(1.0) / inv - open_sum(system.open, c, s, system.n)) * x[c]
     return result
 
 
@@ -208,11 +210,7 @@ def _write_inv_diag(c, I, s, unknown: Array, inv_diag: Array, n, first, coeffici
 
 @ti.func
 def _write_cut_inv_diag(c, I, s, open: Array, inv_diag: Array, n):
-    cells = cells_of(s, n)
-    diagonal = ti.f32(0.0)
-    for a in ti.static(range(s.n)):
-        face = c + a * cells
-        diagonal += open[face] + open[face + s[a]]
+    diagonal = open_sum(open, c, s, n)
     inv_diag[c] = ti.select(diagonal > 0, ti.f32(1.0) / diagonal, ti.f32(0.0))
 
 
@@ -464,16 +462,18 @@ class LinearSystem:
     def set_diagonal(self, sides: BoundaryCoefficients, first: tuple[int, ...], shift: float, held=None) -> None:
         """Compute ``inv_diag`` where ``unknown`` says so; ``first`` is the lowest position of all unknowns.
 
-        ``held``, an array over the grid, stands for ``sides.inside`` where it differs from cell to cell.
+        ``held``, an array over the grid, stands for ``sides.inside`` where it differs from cell to cell; where faces are
+        open in part, for all that is added to them.
         """
         if self.coupling.cut:
             self._kernels.compute_cut_inv_diag(self.open, self.inv_diag, self.n)
-            if self.surface and self.held is not None:
+            if held is not None:
+                self._kernels.add_held(self.inv_diag, self.unknown, held, self.n)
+            elif self.surface and self.held is not None:
                 self._kernels.add_held(self.inv_diag, self.unknown, self.held, self.n)
             elif self.surface:
                 self._kernels.keep_marked(self.inv_diag, self.unknown, self.n)
-            self.set_ghosts(self.inv_diag, self.wrap)
-            self._kernels.mark_faces(self.open, self.inv_diag, self.n)
+            self.mark_faces()
         else:
             self.set_ghosts(self.unknown, self.wrap)
             dim, kernels = self.grid.dim, setup_kernels(self.grid.loops, held is not None)
@@ -483,3 +483,8 @@ class LinearSystem:
         self.set_ghosts(self.inv_diag, self.wrap)
         if self.leaves_out:
             self._kernels.mark_rows(self.inv_diag, self.n)
+
+    def mark_faces(self) -> None:
+        """Note in the diagonal which cells need their faces."""
+        self.set_ghosts(self.inv_diag, self.wrap)
+        self._kernels.mark_faces(self.open, self.inv_diag, self.n)

@@ -29,13 +29,13 @@ def bytes_needed(scene: Scene) -> int:
         # For loads the pressure before, and the velocity that friction began with.
         words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"
         words += dim if scene.fluid.viscosity and scene.solver.scheme == "reflection" else 0
-    if any(solid.values or solid.fluxes for solid in scene.solids):
-        words += 1  # where it is solved for
-    if (scene.fluid.viscosity and scene.liquid is None) or any(
-        rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values()
-    ):
+    spreads = any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values())
+    if (scene.fluid.viscosity and scene.liquid is None) or spreads:
         words += 2 + 4 + 3 + 4  # the same again for diffusion
         words += 1 if scene.solids else 0  # distance of the middles of faces
+    if scene.solids and spreads:
+        # Of a scalar once more, with where it is solved for, how much of a cell counts, and open faces of all levels.
+        words += 4 + 3 + 4 + 2 + dim * 1.34
     if scene.liquid is not None:
         words += (
             2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3

@@ -51,6 +51,11 @@ def _value_at(c, I, s, a: Array, offset):
 
 
 @ti.func
+def _amount_at(c, I, s, a: Array, offset, fluid: Array):
+    return fluid[c] * a[offset + c]
+
+
+@ti.func
 def _outflow_at(c, I, s, u: Array, n, on):
     return ti.abs(on.outflow(u, c, s, n))
 
@@ -83,7 +88,7 @@ def _write_divergence(c, I, s, u: Array, out: Array, n, scale, on):
 
 @ti.func
 def _write_cut_divergence(c, I, s, u: Array, out: Array, fluid: Array, solids):
-    out[c] = fluid[c] * solids.outflow_at(u, c, I, s) / solids.dx
+    out[c] = ti.select(fluid[c] > 0, solids.outflow_at(u, c, I, s) / solids.dx, ti.f32(0.0))
 
 
 @ti.func
@@ -154,7 +159,11 @@ def cut_kernels(loops):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         each_cell(n, _write_cut_divergence, (velocity, out, fluid, solids))
 
-    return {"compute_divergence": compute_divergence}
+    @ti.kernel
+    def amount(a: Array, fluid: Array, n: IntVector, offset: ti.i32, partials: Array, out: Array):
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _amount_at, (a, offset, fluid))
+
+    return {"compute_divergence": compute_divergence, "amount": amount}
 
 
 @kernel_family
@@ -248,6 +257,15 @@ class Diagnostics:
         """Integral over the box of the scalar that begins at ``offset``: mean times volume (2D: times area)."""
         self.grid.require(None, offset, array=array)
         self._kernels.total(array, self.grid.n, offset, self._partials, self._out)
+        return self._out[0] * self.grid.cell_volume
+
+    def amount(self, array, offset: int = 0) -> float:
+        """The integral of a carried scalar over the fluid: a cell that solids cut counts as far as it is fluid."""
+        if self.solids is None:
+            return self.integral(array, offset)
+        self.grid.require(None, offset, array=array)
+        kernels = cut_kernels(self.grid.loops)
+        kernels.amount(array, self.solids.fluid, self.grid.n, offset, self._partials, self._out)
         return self._out[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:

@@ -46,10 +46,14 @@ class _Region:
 
 
 @ti.func
-def _value_in(c, I, s, a: Array, offset, region):
+def _value_in(c, I, s, a: Array, offset, region, whole):
+    """A value, as far as its cell is fluid, or ``whole``."""
     value = ti.f32(0.0)
     if region.has(c, I):
         value = a[offset + c]
+        if ti.static(region.given):
+            if whole == 0:
+                value *= region.fluid[c]
     return value
 
 
@@ -67,12 +71,14 @@ class _Plane:
     """A plane of faces across ``axis``: the lower faces of its cells, or the upper ones if ``upper`` is 1.
 
     ``on_side`` is 1 where it is a side of the box: what leaves there has what is inside, what enters what is beyond.
-    ``spread`` is the diffusivity of what is carried over the edge of a cell, m/s.
+    ``whole`` is 1 where to diffusion an open face counts whole, as beside solids that hold what is carried; ``spread`` is
+    the diffusivity of that over the edge of a cell, m/s.
     """
 
     axis: object
     upper: object
     on_side: object
+    whole: object
     spread: object
     n: object
     collocated: bool
@@ -84,7 +90,7 @@ class _Plane:
 def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
     """What passes a face: its velocity times how far it is open, and times the mean of what both its cells carry.
 
-    And what diffuses, by the difference of the two, if the face is open at all: to diffusion cells count whole.
+    And what diffuses, by the difference of the two.
     """
     flux = ti.f32(0.0)
     if region.has(c, I):
@@ -102,12 +108,12 @@ def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
             if plane.on_side == 1:
                 passing = ti.select(flux > 0, below, above)
             flux *= passing
-            diffuses = ti.i32(1)
+            weight = ti.f32(1.0)
             if ti.static(plane.cut):
-                if open[face] == 0:
-                    diffuses = 0
-            if diffuses == 1:
-                flux += plane.spread * (below - above)
+                weight = open[face]
+                if plane.whole == 1 and weight > 0:
+                    weight = ti.f32(1.0)
+            flux += weight * plane.spread * (below - above)
     return flux
 
 
@@ -144,9 +150,10 @@ def region_kernels(loops, cut):
         n: IntVector,
         sums: Array,
         out: Array,
+        whole: ti.i32,
     ):
         region = _Region(lower, upper, fluid, cut)
-        reduce_to(out, 0, n, sums, ti.f32(0.0), add, _value_in, (a, offset, region))
+        reduce_to(out, 0, n, sums, ti.f32(0.0), add, _value_in, (a, offset, region, whole))
 
     @ti.kernel
     def find_extremes(
@@ -181,13 +188,13 @@ def plane_kernels(loops, collocated, cut, carries):
         offset: ti.i32,
         lower: IntVector,
         upper: IntVector,
-        where: ti.types.vector(3, ti.i32),
+        where: ti.types.vector(4, ti.i32),
         spread: ti.f32,
         n: IntVector,
         sums: Array,
         out: Array,
     ):
-        plane = _Plane(where[0], where[1], where[2], spread, n, collocated, cut, carries)
+        plane = _Plane(where[0], where[1], where[2], where[3], spread, n, collocated, cut, carries)
         region = _Region(lower, upper, open, False)
         loops.reduce_to(out, 0, n, sums, ti.f32(0.0), add, _flux_in, (u, open, a, offset, plane, region))
 
@@ -201,7 +208,7 @@ def budget(simulation: Any) -> dict[str, Any]:
     """
     measure, velocity = simulation.diagnostics, simulation.state.velocity.current
     amounts = {
-        name: [measure.integral(quantity.current, begin) for begin in quantity.begins()]
+        name: [measure.amount(quantity.current, begin) for begin in quantity.begins()]
         for name, quantity in simulation.state.carried.items()
     }
     return {
@@ -296,7 +303,8 @@ class Gauge:
         lower, upper = cells_in(probe, self.grid.size, self.grid.dx)
         lower[axis] = upper[axis] = grid.shape[axis] if last else face + 1
         on_side = int((last or face == 0) and not walls.periodic[axis])
-        where, index = int_vector(3)(axis, int(last), on_side), int_vector(grid.dim)
+        whole = any(probe.quantity in solid.values for solid in solids.solids) if solids else False
+        where, index = int_vector(4)(axis, int(last), on_side, int(whole)), int_vector(grid.dim)
         fields = [(self._nothing, 0)] if probe.quantity == VOLUME else self._fields(probe.quantity or "")
         kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
         velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
@@ -320,7 +328,8 @@ class Gauge:
         if probe.quantity == "enstrophy":
             return {"": simulation.diagnostics.enstrophy(velocity)}
         fields = self._fields(probe.quantity or "")
-        sums = [self._in_region(probe, "sum_region", *field)[0] for field in fields]
+        whole = int(probe.quantity == "divergence")  # which is that of all of a cell
+        sums = [self._in_region(probe, "sum_region", *field, whole)[0] for field in fields]
         return {_ends(k, fields): value * self.grid.cell_volume for k, value in enumerate(sums)}
 
     def extremes(self, probe: Probe) -> dict[str, float]:
@@ -331,7 +340,7 @@ class Gauge:
                 values[_ends(k, fields) + end] = value if abs(value) < NOT_FINITE else math.nan
         return values
 
-    def _in_region(self, probe: Probe, kernel: str, array, begin: int) -> list[float]:
+    def _in_region(self, probe: Probe, kernel: str, array, begin: int, *more: int) -> list[float]:
         solids, index = self.simulation.solids, int_vector(self.grid.dim)
         kernels, (lower, upper) = (
             region_kernels(self.grid.loops, solids is not None),
@@ -339,7 +348,7 @@ class Gauge:
         )
         fluid = solids.fluid if solids else self._nothing
         where = (index(*lower), index(*upper), self.grid.n)
-        getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out)
+        getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out, *more)
         return self._out.to_numpy().tolist()
 
     def load(self, probe: Probe) -> dict[str, float]:

@@ -319,7 +319,7 @@ class Simulation(Engine, Flow):
         if name == "pressure":
             return self.grid.to_numpy(self.state.pressure)
         if name == "fluid" and self.solids:
-            return self.grid.to_numpy(self.solids.fluid)
+            return np.ceil(self.grid.to_numpy(self.solids.fluid))
         if name == "level set" and self.liquid is not None:
             return self.grid.to_numpy(self.liquid.phi)
         for quantity in self.state.quantities():

@@ -18,7 +18,7 @@ MIDDLE, INNER, OUTER = (0.503, 0.497), 0.15, 0.4
 
 
 @ti.func
-def _outside_cylinder(x):
+def outside_cylinder(x):
     """Distance from a solid that is everywhere but within ``OUTER`` of the axis, m."""
     return OUTER - ti.sqrt(x[0] ** 2 + x[1] ** 2)
 
@@ -34,7 +34,7 @@ def between_cylinders(
         solver={"tolerance": 1e-6, "max_dt": max_dt},
         solids=[{"shape": "sphere", "center": list(MIDDLE), "radius": radius, **inner}],
     )
-    wall = Solid(_outside_cylinder, motion=Motion(MIDDLE, angular_velocity=(spin,)))
+    wall = Solid(outside_cylinder, motion=Motion(MIDDLE, angular_velocity=(spin,)))
     return Simulation(scene, solids=[wall])
 
 

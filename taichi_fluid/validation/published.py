@@ -194,3 +194,7 @@ SCHAEFER_TUREK_PERIODIC = {
 DUETSCH = ((2.09, 0.03), (1.45, 0.02))
 """Cylinder that swings in a fluid at rest, Re = 100, Keulegan-Carpenter number 5: Morison's coefficients of drag and of added
 mass, and by what part others are off these. H. Dütsch, F. Durst, S. Becker and H. Lienhart, J. Fluid Mech. 360 (1998), 249."""
+
+SHU = {1_000: 1.082, 10_000: 1.979}
+"""Mean equivalent conductivity between a hot cylinder and a cold one around it by Rayleigh number, Pr = 0.7, radii as 1 to
+2.6. C. Shu, Int. J. Numer. Methods Fluids 30 (1999); Kuehn and Goldstein, J. Fluid Mech. 74 (1976), have 1.081 and 2.010."""

@@ -1,6 +1,6 @@
 """The cases, by name."""
 
-from . import bodies, cavities, exact, ghost_fluid, liquids, moving, stress, transport
+from . import bodies, cavities, exact, ghost_fluid, heat, liquids, moving, stress, transport
 from .cases import Case
 
 _GHIA = "Ghia, Ghia and Shin 1982"
@@ -35,6 +35,8 @@ CASES = {
         Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0, 0.01), 64, 16),
         Case("onset", "onset of Rayleigh–Bénard convection", "linear stability", cavities.onset, 24, 12),
         Case("rolls", "Rayleigh–Bénard convection, Ra 5e3 and 1e4", "Clever and Busse 1974", cavities.rolls, 48, 24),
+        Case("conduction", "heat past cylinders that let none through", "Perrins et al. 1979", heat.conduction, 64, 32),
+        Case("annulus", "a hot cylinder in a cold one, Ra 1e3 and 1e4", "Shu 1999", heat.annulus, 64, 32),
         Case(
             "cylinder-20",
             "cylinder in a channel, steady, Re 20 (2D-1)",

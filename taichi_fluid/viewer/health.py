@@ -110,4 +110,4 @@ def _mass(simulation: Simulation) -> float:
     quantity = carried.get("smoke") or carried.get("dye")
     if quantity is None:
         return 0.0
-    return sum(simulation.diagnostics.integral(quantity.current, offset) for offset in quantity.begins())
+    return sum(simulation.diagnostics.amount(quantity.current, offset) for offset in quantity.begins())

@@ -217,6 +217,6 @@ def _left(simulation: Simulation) -> dict[str, Any]:
     left, smoke = left_in(simulation), simulation.state.carried.get("smoke")
     return {
         "divergence": {"max": left.part, "rms": left.rms * left.scale},
-        "smoke_mass": simulation.diagnostics.integral(smoke.current) if smoke else 0.0,
+        "smoke_mass": simulation.diagnostics.amount(smoke.current) if smoke else 0.0,
         "fuel_burnt": simulation.burnt,
     }

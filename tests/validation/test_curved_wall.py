@@ -289,8 +289,8 @@ def test_what_solids_uncover_is_like_what_surrounds_it(dim, faces):
         simulation.step()
         smoke, fluid = simulation.to_numpy("smoke"), simulation.grid.to_numpy(simulation.solids.fluid)
         # The smoke began between 0.2 and 0.8; the limiter knows no rounding, diffusion a little.
-        assert smoke[fluid == 1].min() > 0.2 - 1e-5 and smoke[fluid == 1].max() < 0.8 + 1e-5
-        uncovered, before = uncovered + ((before == 0) & (fluid == 1)).sum(), fluid
+        assert smoke[fluid > 0].min() > 0.2 - 1e-5 and smoke[fluid > 0].max() < 0.8 + 1e-5
+        uncovered, before = uncovered + ((before == 0) & (fluid > 0)).sum(), fluid
     assert uncovered > 20
 
 

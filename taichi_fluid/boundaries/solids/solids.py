@@ -36,7 +36,7 @@ class Solids:
         distance: Signed distance to the nearest solid at the lower corner of each cell, m.
         owner: Which solid that is.
         open: How far the lower face of each cell along each axis is open, 0 to 1; sides of the box do not count.
-        fluid: 1 where a cell has any face open.
+        fluid: The part of each cell that is fluid, above 0 where it has any face open.
         motions: Table of how each image moves, as ``CutCells`` reads it.
         fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
         images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
@@ -108,7 +108,7 @@ class Solids:
         self._raster.compute_open(samples[-1][0], self.open, n)
         for axis in range(grid.dim):
             wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
-        self._raster.compute_fluid(self.open, self.fluid, n)
+        self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / grid.dx)
         wrap_ghosts(self.fluid, n, 0, self.walls.wrap)
         self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = float(self._out[0])

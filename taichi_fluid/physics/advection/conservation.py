@@ -78,7 +78,7 @@ class Account:
     """What says how much a cell counts for; ``spec``, an ``AccountSpec``, says what of it there is.
 
     Attributes:
-        fluid: 1 where there is fluid, else 0.
+        fluid: The part of a cell that is fluid.
         growth: Divergence of the velocity at cell centres, 1/s.
         velocity: What everything was carried with.
         slope: Of each side, by how much a cell counts for more than the next one towards it.
@@ -192,7 +192,9 @@ def _defect_and_room_of(c, I, m, s, carried, account, width: ti.template()):
 def _restore(k, c, I, moved: ti.template(), carried, account, theta):
     here = cell_of_strip(c, k)
     q, least, most = carried.after.array[carried.after.offset + here], carried.least[here], carried.most[here]
-    way = theta * _fluid_at(here, account) * _room_at(q, least, most)
+    way = theta * _room_at(q, least, most)
+    if ti.static(account.spec.solids):
+        way = ti.select(account.fluid[here] > 0, way, ti.f32(0.0))
     if ti.static(account.spec.flow_through):
         way *= _weight_at(position_of(I, k), account)
     # Rounding may carry it past a limit by one unit in the last place.
@@ -245,7 +247,7 @@ class Conservation:
     Args:
         grid: The grid.
         walls: Its sides.
-        solids: What stands in it; a cell is fluid or not.
+        solids: What stands in it; a cell counts as far as it is fluid.
         sparse: Whether there is an activity mask.
         in_place: Whether ``restore`` writes to the array that it puts right.
     """

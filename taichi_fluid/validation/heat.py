@@ -1,0 +1,95 @@
+"""Heat beside solids: conduction past cylinders that let none through, and convection around one that is hot."""
+
+import math
+
+import numpy as np
+
+from ..boundaries.solids import Motion, Solid
+from ..simulation import Simulation
+from ..simulation.probes import Probes
+from .cases import Run
+from .moving import MIDDLE, OUTER, outside_cylinder
+from .published import SHU
+
+RADIUS = 0.35
+"""Of cylinders in a square array, 1 m apart, m."""
+
+
+def conductivity_of_array(part: float) -> float:
+    """Of a square array of cylinders that fill so much and conduct nothing, over that of what is around them.
+
+    W. T. Perrins, D. R. McKenzie, R. C. McPhedran, Proc. R. Soc. Lond. A 369 (1979), to five places for this radius.
+    """
+    return 1 - 2 * part / (1 + part - 0.305827 * part**4 / (1 - 1.402958 * part**8) - 0.013362 * part**8)
+
+
+def heat_past_cylinder(run: Run, resolution: int) -> tuple[float, float]:
+    """What passes between two sides a degree apart, with the cylinder between, at both of them, by long implicit steps."""
+    sides = [[{"kind": "no-slip", "temperature": 1.0 - end} for end in range(2)], ["free-slip"] * 2]
+    simulation = run.simulation(
+        "past-a-cylinder",
+        domain={"size": [1.0, 1.0], "resolution": resolution, "boundaries": sides},
+        fluid={"heat_diffusion": 1.0, "gravity": [0.0, 0.0]},
+        solver={"scheme": "splitting", "tolerance": 1e-6, "max_dt": 1.0},
+        solids=[{"shape": "sphere", "center": [0.5, 0.5], "radius": RADIUS}],
+    )
+    run.step(simulation, 8, 1.0)
+    heat = simulation.to_numpy("temperature").astype(np.float64)
+    return 2 * resolution * float((1 - heat[0]).mean()), 2 * resolution * float(heat[-1].mean())
+
+
+def conduction(run: Run) -> None:
+    """The case."""
+    n, exact = run.resolution, conductivity_of_array(math.pi * RADIUS**2)
+    coarser = max(1.0, 64 / n) ** 2
+    coarse, (warm, cold) = heat_past_cylinder(run, n // 4)[0], heat_past_cylinder(run, n)
+    run.near("heat past the cylinder, over the exact one", warm / exact, 1.0, 1e-3 * coarser)
+    order = math.log(abs(coarse - exact) / abs(warm - exact), 4)
+    run.at_least(f"order of its error from {n // 4} to {n} cells", order, 1.8)
+    run.at_most("warm and cold side, relative difference", abs(warm / cold - 1), 1e-4)
+
+
+PRANDTL, CORE = 0.7, OUTER / 2.6
+"""Of the fluid, and the radius of the hot cylinder, m."""
+
+
+def around_hot_cylinder(run: Run, rayleigh: float) -> Simulation:
+    """A cylinder at 1 K in a round wall at 0 K; what heat would drive without friction over the gap between is 1 m/s."""
+    gap = OUTER - CORE
+    scene = run.scene(
+        "around-a-hot-cylinder",
+        domain={"size": [1.0, 1.0], "resolution": run.resolution},
+        fluid={
+            "viscosity": gap * math.sqrt(PRANDTL / rayleigh),
+            "heat_diffusion": gap / math.sqrt(PRANDTL * rayleigh),
+            "gravity": [0.0, -1 / gap],
+            "expansion": 1.0,
+        },
+        solver={"tolerance": 1e-5, "max_dt": 0.1 * gap},
+        solids=[{"shape": "sphere", "center": list(MIDDLE), "radius": CORE, "temperature": 1.0}],
+    )
+    return Simulation(scene, solids=[Solid(outside_cylinder, motion=Motion(MIDDLE), values={"temperature": 0.0})])
+
+
+def heat_through_square(simulation: Simulation, half: float) -> float:
+    """What leaves a square around the middle, rounded to faces of cells, K m²/s."""
+    dx, sides, total = simulation.grid.dx, [], 0.0
+    ends = [[round((m + sign * half) / dx) * dx for m in MIDDLE] for sign in (-1, 1)]
+    for axis, sign in ((a, e) for a in range(2) for e in range(2)):
+        plane = {"kind": "plane", "quantity": "temperature", "axis": "xy"[axis], "position": ends[sign][axis]}
+        sides.append({"name": f"{axis}{sign}", **plane, "lower": ends[0], "upper": ends[1]})
+    with Probes(simulation, sides) as probes:
+        for name, value in probes.rows[0].items():
+            total += value * {"0": -1, "1": 1}[name[-1]] if name[0] in "01" else 0.0
+    return total
+
+
+def annulus(run: Run) -> None:
+    """The case: heat over what would be conducted without motion."""
+    coarser = max(1.0, 64 / run.resolution) ** 2
+    for rayleigh, wanted in SHU.items():
+        simulation = around_hot_cylinder(run, rayleigh)
+        run.settle(simulation, 1e-4, 15.0, every=1.0)
+        conducted = 2 * math.pi * simulation.scene.fluid.heat_diffusion / math.log(OUTER / CORE)
+        found = heat_through_square(simulation, 0.25) / conducted
+        run.near(f"Ra {rayleigh}: mean equivalent conductivity", found, wanted, 0.005 * coarser)
