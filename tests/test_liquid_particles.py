@@ -327,3 +327,31 @@ def test_reseeding_keeps_the_number_in_deep_cells_within_bounds(shape):
     assert counts.max() <= 4 * FULL[grid.dim]
     assert counts.min() >= FULL[grid.dim] // 3
     assert (particles.to_numpy()["velocity"] <= 3.0).all()
+
+
+def test_what_is_lacking_is_made_up_for_and_no_more():
+    """Many places are free here, 110,000: the first step put eleven times as many there as were lacking."""
+    grid = Grid((192, 192), 1.0)
+    places = np.delete(lattice(grid), np.s_[::3], axis=0)
+    particles, phi, velocity = particles_at(grid, places), grid.array(), grid.velocity()
+    phi.fill(-2.0)
+    target, seeding = particles.count + 500, Seeding(grid, None)
+    for step in range(12):
+        seeding.restore(particles, phi, velocity, target - particles.count, step)
+        particles.sort()
+        assert particles.count < target + 50
+    assert particles.count > target - 50
+
+
+def test_a_cell_that_a_solid_covers_in_part_has_fewer_particles_and_lacks_none():
+    """Those that such a cell had were too few for a whole one, and what was put there came on top of all there should be."""
+    grid = Grid((32, 32), 1.0)
+    solids = Solids(grid, walls_of(grid), [Solid("sphere", a=(16.3, 15.8), radius=9.0)])
+    solids.update(0.0)
+    x = lattice(grid) + np.random.default_rng(3).uniform(-0.15, 0.15, (9 * 32 * 32, 2))
+    away = np.hypot(*(x - [16.3, 15.8]).T) - 9.0
+    particles, phi, velocity = particles_at(grid, x[away > 0]), grid.array(), grid.velocity()
+    phi.fill(-2.0)
+    before = particles.count
+    Seeding(grid, solids).restore(particles, phi, velocity, 0, 1)
+    assert particles.count == before

@@ -143,6 +143,7 @@ TRAFFIC = {
     "solid_kernels.extend_scalar": ("fluid", ""),
     "solid_kernels.clear_scalar": ("fluid", ""),
     "load_kernels.sum_pressure": ("solved open", ""),
+    "load_kernels.sum_volumes": ("solved weight open", ""),
     "load_kernels.sum_friction": ("open", ""),
     "magnitude_kernels.largest_magnitude": ("a", ""),
     "sample_kernels.sample_scalar": ("", ""),

@@ -15,7 +15,7 @@ MOST = {2: 36, 3: 32}
 FEWER, FEWEST = {2: 14, 3: 12}, {2: 11, 3: 10}
 """Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; at most while there
 are more in all than there should be; and while there are ``SURPLUS`` more, a part of all."""
-SURPLUS = 0.01
+SURPLUS = 0.005
 
 
 @argument

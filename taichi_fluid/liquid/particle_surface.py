@@ -35,11 +35,12 @@ from .particles import FULL, Cloud, Particles, vector_at
 REACH = 1.5
 """How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""
 HEIGHTS = {
-    2: (0.99342, 1.18226, 0.45953, 0.11547, 0.01617, 0.00094),
-    3: (0.99169, 1.15177, 0.44147, 0.1078, 0.01445, 0.0008),
+    2: (0.98462, 1.18226, 0.45953, 0.11547, 0.01617, 0.00094),
+    3: (0.97102, 1.15177, 0.44147, 0.1078, 0.01445, 0.0008),
 }
 """Height above a plane for the depth m of the mean below it, both over ``REACH``: a polynomial of log m, exact to 0.005 for
-heights from -0.7 to 0.8. With the kernel (1 - r²)³ the mean is known in closed form."""
+heights from -0.7 to 0.8, raised by 0.013 cells (2D) and 0.031 (3D), so that a plane comes out as high as the lattice below it is
+full: particles are few, and to the kernel a row of them is none of a body. With the kernel (1 - r²)³ the mean is known in closed form."""
 FAR = 1.5
 """The distance that is given, in cells, in the air where there is no surface within reach, and ``BELOW`` in the liquid. Only a
 cell beside one in the air has to know its own, and that is less."""

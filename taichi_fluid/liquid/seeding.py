@@ -26,11 +26,12 @@ from .lattice import (
     ground_of,
     seed_of,
 )
+from .motion import distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
 
-FIRST_SHARE = 1e-4
-"""Chance of a place for each particle that is lacking, before it is known how many places there are."""
+AT_ONCE = 0.1
+"""Part of the cells a fifth too full from which a step takes what they have too many, while there are ``SURPLUS`` more."""
 EVERYWHERE = 2.0
 """What is more likely than all others."""
 RIM = 0.51
@@ -106,7 +107,12 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     cell, wanted = ti.cast(c, ti.i32), ti.i32(0)
     count, depth = cloud.starts[cell + 1] - cloud.starts[cell], -lack.phi[c] / ground.solids.dx
     seed = seed_of(I, place, ground.solids.origin * ti.f32(0.0))
-    few = count < ti.static(LEAST[I.n]) and depth >= BELOW
+    least = ti.i32(LEAST[I.n])
+    if ti.static(ground.given):
+        # Of a cell that a solid covers in part less can be full.
+        away = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
+        least = ti.cast(ti.f32(1.0 * LEAST[I.n]) * ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0)), ti.i32)
+    few = count < least and depth >= BELOW
     if lack.likely >= EVERYWHERE:
         few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
     if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
@@ -115,10 +121,13 @@ def _wants_deep(c, I, place, cloud, ground, lack):
 
 
 @ti.func
-def _drop_surplus_at(c, I, s, cloud, most):
+def _drop_surplus_at(c, I, s, cloud, most, chance, draw):
+    """Take away what a cell has beyond ``most``, with a ``chance`` that is drawn for it."""
     cell = ti.cast(c, ti.i32)
-    for i in range(cloud.starts[cell] + most, cloud.starts[cell + 1]):
-        cloud.position[cloud.order[i]] = ti.f32(NOWHERE)
+    if cloud.starts[cell + 1] - cloud.starts[cell] > most:
+        if chance >= 1 or hash_01(ti.Vector([cell, ti.i32(0), draw])) < chance:
+            for i in range(cloud.starts[cell] + most, cloud.starts[cell + 1]):
+                cloud.position[cloud.order[i]] = ti.f32(NOWHERE)
 
 
 @ti.func
@@ -226,8 +235,17 @@ def depth_kernels(loops, given, cored):
         each_cell(n, count_wanted, (_wants_deep, args, Wanted(counts, places), FULL[loops.dim]))
 
     @ti.kernel
-    def drop_surplus(position: Array, order: IntArray, starts: IntArray, room: ti.i32, most: ti.i32, n: Index):
-        each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most))
+    def drop_surplus(
+        position: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        most: ti.i32,
+        chance: ti.f32,
+        draw: ti.i32,
+        n: Index,
+    ):
+        each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most, chance, draw))
 
     return count_in_depth, drop_surplus
 
@@ -246,7 +264,8 @@ class Seeding:
 
     def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
         self.grid, self.solids, self._core = grid, solids, core
-        self._places, self.share = Places(grid), FIRST_SHARE
+        # As if all places were free: if fewer are, it is soon known.
+        self._places, self.share = Places(grid), 1.0 / (FULL[grid.dim] * grid.cells)
         self._refill = Refill(grid, solids, self._places)
 
     def fill(
@@ -318,12 +337,12 @@ class Seeding:
         if self._core is not None and self._core.active:
             self._refill.put(particles, velocity, self._core, draw)
         position, _, _, order, starts, room = particles.arrays()
-        surplus = SURPLUS * particles.count
-        most = (MOST if lacking >= 0 else FEWER if -lacking < surplus else FEWEST)[self.grid.dim]
-        kernels.drop_surplus(position, order, starts, room, most, self.grid.n)
+        many = -lacking >= SURPLUS * particles.count
+        most = (MOST if lacking >= 0 else FEWEST if many else FEWER)[self.grid.dim]
+        kernels.drop_surplus(position, order, starts, room, most, AT_ONCE if many else 1.0, draw, self.grid.n)
         made = self._put(particles, velocity, phi, min(max(lacking, 0) * self.share, 1.0), draw)
-        follows = lacking > 0 and made > 0
-        self.share = min(self.share * min(max(lacking / made, 0.5), 2.0), 1.0) if follows else FIRST_SHARE
+        if lacking > 0:
+            self.share = min(self.share * min(max(lacking / max(made, 1), 0.5), 2.0), 1.0)
 
     def fill_below(self, particles: Particles, phi, velocity) -> None:
         """Make all particles that a level set has room for, of the velocity on the faces; there were none."""

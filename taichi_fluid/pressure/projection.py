@@ -239,6 +239,10 @@ class Projection:
         else:
             kernels.compute_cut_rhs(velocity, rhs, expansion, *self.solids.arguments(), scale)
 
+    def solve(self, pressure, tolerance: float, max_iterations: int) -> SolveResult:
+        """Solve for the pressure, Pa, that the right-hand side of ``project`` asks for, from what it is as a first guess."""
+        return self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
+
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:
         """Take ``scale`` times the difference of the pressure from cell to cell off the velocity."""
         self.grid.require(pressure=pressure)
@@ -284,7 +288,7 @@ class Projection:
         if sweeps is not None:
             result = self.solver.sweep(self._rhs, pressure, sweeps)
         else:
-            result = self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
+            result = self.solve(pressure, tolerance, max_iterations)
         self.subtract_gradient(velocity, pressure, dt / (rho * self.grid.dx))
         if self.solids is not None:
             self.solids.enforce(velocity)

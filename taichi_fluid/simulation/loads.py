@@ -83,9 +83,12 @@ class SolidsInFlow(Solids):
 
     def _pressure(self, flow: Any, earlier: Earlier | None, index: int) -> np.ndarray:
         """That of the only projection, or the mean of those of both halves."""
-        solved = flow.projection.solver.inv_diag
+        solver = flow.projection.solver
+        weight = solver.system.open if flow.liquid is not None else None
         pressures = [flow.state.pressure, *([earlier.pressure] if earlier and earlier.halved else [])]
-        return np.mean([self._loads.pressure(index, pressure, solved) for pressure in pressures], axis=0)
+        return np.mean(
+            [self._loads.pressure(index, pressure, solver.inv_diag, weight) for pressure in pressures], axis=0
+        )
 
     def _friction(self, flow: Any, earlier: Earlier | None, index: int) -> np.ndarray:
         """Of what diffusion has left; before the first step of the velocity as it is."""

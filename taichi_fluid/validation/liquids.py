@@ -83,6 +83,45 @@ def pool(run: Run) -> None:
     run.at_most(f"gravity aslant: fastest in {REST_STEPS} steps, over sqrt(g h)", speed, 1e-4)
 
 
+HELD, SUBMERGED = 0.2, (-0.5, 0.0, 0.5, 1.2)
+"""Radius of a ball that is held in water at rest, m, and how far above its middle that stands, in radii."""
+
+
+def below_water(dim: int, height: float) -> float:
+    """How much of a ball of radius 1 (2D: a disk) lies lower than so far above its middle."""
+    h = min(max(height, -1.0), 1.0)
+    if dim == 2:
+        return math.acos(-h) + h * math.sqrt(1 - h * h)
+    return math.pi / 3 * (1 + h) ** 2 * (2 - h)
+
+
+def lift_on_a_ball(run: Run, dim: int, resolution: int, height: float, steps: int) -> float:
+    """The force on the ball upwards over Archimedes', the mean of some steps."""
+    ball = {"shape": "sphere", "center": [0.5, 0.5 - HELD * height, 0.5][:dim], "radius": HELD}
+    simulation, found = Simulation(run.changed(still_pool(dim, resolution, 0.5, [ball]))), 0.0
+    assert simulation.solids is not None
+    for _ in range(steps):
+        run.step(simulation, 1)
+        found += simulation.solids.load(0).force[1]
+    return found / steps / (RHO * GRAVITY * HELD**dim * below_water(dim, height))
+
+
+def archimedes(run: Run) -> None:
+    """The case: a quarter of the ball's height in the water, half of it, three quarters and all."""
+    for dim, n in ((2, run.resolution), (3, run.resolution // 2)):
+        coarser = max(1.0, (64, 32)[dim - 2] / n) ** 2
+        errors = []
+        for height in SUBMERGED:
+            coarse, fine = (lift_on_a_ball(run, dim, cells, height, 10) for cells in (n // 2, n))
+            where = f"{dim}D, {n} cells, water {height:g} radii above its middle"
+            run.near(f"{where}: force over Archimedes'", fine, 1.0, (0.005, 0.02)[dim - 2] * coarser)
+            errors.append((abs(coarse - 1), abs(fine - 1)))
+        coarse, fine = np.mean(errors, axis=0)
+        run.at_least(
+            f"{dim}D, from {n // 2} to {n} cells: order of the mean error", order(coarse, fine, (n // 2, n)), 1.5
+        )
+
+
 class Sloshing(NamedTuple):
     """Of the first mode of a tank: its frequency over that of linear theory, and what it loses of its amplitude in a period."""
 

@@ -81,6 +81,9 @@ CASES = {
         Case("vortices-3d", "vortices in a periodic cube", "conservation", transport.vortices_in_3d, 24, 12),
         Case("ghost-fluid", "pressure in a circle and a sphere of water", "exact", ghost_fluid.ghost_fluid, 64, 32),
         Case("pool", "water at rest, around solids and with gravity aslant", "exact", liquids.pool, 64, 16),
+        Case(
+            "archimedes", "a ball held in water at rest, deep and less deep", "Archimedes", liquids.archimedes, 64, 32
+        ),
         Case("slosh", "first mode of a tank", "linear theory", liquids.slosh, 64, 32),
         Case("solitary", "a solitary wave", "Boussinesq 1872", liquids.solitary, 384, 192),
         Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),

@@ -2,8 +2,8 @@
 
 from ..._ti import argument, ti
 from ...kernels import Array, cells_of, kernel_family, largest
-from ...operators.interpolation import step_to_corner, strides_across
-from ...operators.shapes import covered_triangle, open_moment
+from ...operators.interpolation import blend, step_to_corner, strides_across
+from ...operators.shapes import coverage, covered_triangle, open_moment
 from ...operators.vectors import length
 from .rasterise import face_corners, is_face_of_box
 
@@ -12,6 +12,9 @@ MOTION_ROW = 10
 
 NARROW = 0.5
 """Open fractions of all faces of a cell together below which two solids that meet in it have it to themselves."""
+
+PARTS = 4
+"""Along each axis, the parts of a cell of which each is asked how much a solid covers of it."""
 
 
 @argument
@@ -90,6 +93,19 @@ class CutCells:
                 covered += ti.f32(0.25) * covered_triangle(one, two, middle)
             mean /= ti.max(ti.f32(1.0) - covered, ti.f32(1e-6))
         return mean
+
+    @ti.func
+    def covered_volume_at(self, c, s):
+        """Part of cell ``c`` that solids cover, from the distances at its corners."""
+        covered, corners = ti.f32(0.0), ti.Vector([ti.f32(0.0)] * 2**s.n)
+        for corner in ti.static(range(2**s.n)):
+            corners[corner] = self.distance[c + step_to_corner(corner, s)]
+        for part in range(ti.static(PARTS**s.n)):
+            at = ti.Vector([ti.f32(0.0)] * s.n)
+            for axis in ti.static(range(s.n)):
+                at[axis] = (ti.cast(part // PARTS**axis % PARTS, ti.f32) + ti.f32(0.5)) * ti.f32(1.0 / PARTS)
+            covered += coverage(blend(corners, at), ti.f32(1.0 * PARTS) / self.dx)
+        return covered * ti.f32(PARTS**-s.n)
 
     @ti.func
     def flux_at(self, u: Array, c, I, s, axis):
