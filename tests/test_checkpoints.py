@@ -16,7 +16,9 @@ from scenes_for_tests import scene
 import taichi_fluid as tf
 from taichi_fluid.boundaries.solids import Motion
 from taichi_fluid.io import checkpoint, stored
+from taichi_fluid.io.rhythm import rhythm_of
 from taichi_fluid.io.stored import before
+from taichi_fluid.viewer.keeping import Keeping
 
 STEPS = 3
 
@@ -307,6 +309,23 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
     del arrays["pressure"]
     with pytest.raises(tf.CheckpointError, match="pressure is missing"):
         checkpoint.restored(path, scene, arrays, numbers)
+
+
+def test_what_breaks_off_within_a_picture_leaves_the_checkpoint_before_it(tmp_path):
+    """From within one a run would make other steps, and its tracers would be a picture behind the flow."""
+    simulation, path = small(), tmp_path / "flow.checkpoint"
+    keeping = Keeping(simulation, path, rhythm_of(""))
+    keeping.finish()
+    assert not path.exists(), "no picture has been taken"
+    keeping.look()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == simulation.steps == 1
+    simulation.step()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == 1
+    keeping.look()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == 2
 
 
 @pytest.mark.parametrize(
