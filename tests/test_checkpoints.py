@@ -268,6 +268,19 @@ def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
         assert tf.load(path).steps == 1
 
 
+def test_the_command_says_in_a_sentence_that_it_takes_the_one_before(tmp_path, monkeypatch, capsys):
+    from taichi_fluid.app import commands
+
+    path = tf.save(small(), tmp_path / "x")
+    path.rename(before(path))
+    monkeypatch.setattr(commands, "run_scene", lambda load, begun, **_: print(begun.scene.name))
+    with pytest.raises(SystemExit):
+        commands.main(["resume", str(path)], prog_name="taichi-fluid")
+    printed, (line,) = (each.splitlines() for each in capsys.readouterr())
+    assert printed == ["plume2d"]
+    assert line.startswith("taichi-fluid: there is no checkpoint") and line.endswith("is taken.")
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
