@@ -268,6 +268,24 @@ def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
         assert tf.load(path).steps == 1
 
 
+def test_a_disk_that_is_full_ends_a_run_in_a_sentence_and_its_film_is_finished(tmp_path):
+    """With what safetensors makes of one, which is no OSError."""
+    code = (
+        "import sys\nfrom safetensors import SafetensorError\nfrom taichi_fluid.io import checkpoint\n"
+        "def full(*_, **__): raise SafetensorError('No space left on device')\n"
+        "checkpoint.save_file = full\n"
+        "from taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
+    )
+    words = ("demo", "plume2d", *SMALL, "--frames", "3", "--out", "film.mp4", "--checkpoint-every", "1")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "the checkpoint 'plume2d.checkpoint'" in done.stderr.splitlines()[-1]
+    assert sorted(os.listdir(tmp_path)) == ["film.mp4", "film.png"]
+
+
 def test_the_command_says_in_a_sentence_that_it_takes_the_one_before(tmp_path, monkeypatch, capsys):
     from taichi_fluid.app import commands
 
