@@ -16,7 +16,9 @@ from scenes_for_tests import scene
 import taichi_fluid as tf
 from taichi_fluid.boundaries.solids import Motion
 from taichi_fluid.io import checkpoint, stored
+from taichi_fluid.io.rhythm import rhythm_of
 from taichi_fluid.io.stored import before
+from taichi_fluid.viewer.keeping import Keeping
 
 STEPS = 3
 
@@ -266,6 +268,37 @@ def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
         assert tf.load(path).steps == 1
 
 
+def test_a_disk_that_is_full_ends_a_run_in_a_sentence_and_its_film_is_finished(tmp_path):
+    """With what safetensors makes of one, which is no OSError."""
+    code = (
+        "import sys\nfrom safetensors import SafetensorError\nfrom taichi_fluid.io import checkpoint\n"
+        "def full(*_, **__): raise SafetensorError('No space left on device')\n"
+        "checkpoint.save_file = full\n"
+        "from taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
+    )
+    words = ("demo", "plume2d", *SMALL, "--frames", "3", "--out", "film.mp4", "--checkpoint-every", "1")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "the checkpoint 'plume2d.checkpoint'" in done.stderr.splitlines()[-1]
+    assert sorted(os.listdir(tmp_path)) == ["film.mp4", "film.png"]
+
+
+def test_the_command_says_in_a_sentence_that_it_takes_the_one_before(tmp_path, monkeypatch, capsys):
+    from taichi_fluid.app import commands
+
+    path = tf.save(small(), tmp_path / "x")
+    path.rename(before(path))
+    monkeypatch.setattr(commands, "run_scene", lambda load, begun, **_: print(begun.scene.name))
+    with pytest.raises(SystemExit):
+        commands.main(["resume", str(path)], prog_name="taichi-fluid")
+    printed, (line,) = (each.splitlines() for each in capsys.readouterr())
+    assert printed == ["plume2d"]
+    assert line.startswith("taichi-fluid: there is no checkpoint") and line.endswith("is taken.")
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
@@ -307,6 +340,23 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
     del arrays["pressure"]
     with pytest.raises(tf.CheckpointError, match="pressure is missing"):
         checkpoint.restored(path, scene, arrays, numbers)
+
+
+def test_what_breaks_off_within_a_picture_leaves_the_checkpoint_before_it(tmp_path):
+    """From within one a run would make other steps, and its tracers would be a picture behind the flow."""
+    simulation, path = small(), tmp_path / "flow.checkpoint"
+    keeping = Keeping(simulation, path, rhythm_of(""))
+    keeping.finish()
+    assert not path.exists(), "no picture has been taken"
+    keeping.look()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == simulation.steps == 1
+    simulation.step()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == 1
+    keeping.look()
+    keeping.finish()
+    assert stored.read(path)[2]["steps"] == 2
 
 
 @pytest.mark.parametrize(

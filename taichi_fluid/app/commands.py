@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,9 +67,13 @@ def resume(checkpoint_file: Path, **options: Any) -> None:
     On the backend that wrote it, it goes on bit for bit.
     """
     try:
-        begun = Begun(checkpoint_file)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            begun = Begun(checkpoint_file)
     except CheckpointError as error:
         stop(str(error))
+    for warning in told:
+        say(str(warning.message))
     run_scene(lambda: begun.scene, begun=begun, **options)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from ..boundaries.sides import Side
@@ -49,7 +50,12 @@ def save(simulation: Simulation, path: str | Path) -> Path:
     texts[SUM] = checksum(arrays, texts)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:
-        save_file({name: np.ascontiguousarray(values) for name, values in arrays.items()}, temporary, metadata=texts)
+        try:
+            save_file(
+                {name: np.ascontiguousarray(values) for name, values in arrays.items()}, temporary, metadata=texts
+            )
+        except SafetensorError as error:  # which is what it makes of a full disk
+            raise OSError(f"the checkpoint {str(path)!r}: {error}") from None
         _flush(temporary)
         if path.exists():
             os.replace(path, before(path))

@@ -36,9 +36,11 @@ class Keeping:
     def __init__(self, simulation: Simulation, path: Path, rhythm: Rhythm):
         self.simulation, self.path, self.rhythm = simulation, path, rhythm
         self._steps, self._at = simulation.steps, time.monotonic()
+        self._pictured: int | None = None
 
     def look(self) -> None:
-        """Write one if it is time."""
+        """Between two pictures: write one if it is time."""
+        self._pictured = self.simulation.steps
         steps, seconds = self.simulation.steps - self._steps, time.monotonic() - self._at
         if 0 < self.rhythm.steps <= steps or 0 < self.rhythm.seconds <= seconds:
             self.write()
@@ -49,8 +51,12 @@ class Keeping:
         self._steps, self._at = self.simulation.steps, time.monotonic()
 
     def finish(self) -> None:
-        """Write one at the end of a run, or where it breaks off; in the midst of a step, or blown up, the last one stays."""
-        if self.simulation.is_whole:
+        """Write one at the end of a run, or where it breaks off between two pictures.
+
+        In the midst of one, or blown up, the last one stays: what goes on from there makes other steps, with tracers that have
+        not moved along.
+        """
+        if self.simulation.is_whole and self.simulation.steps == self._pictured:
             with contextlib.suppress(NotFinite):
                 self.simulation.check()
                 self.write()

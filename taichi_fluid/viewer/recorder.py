@@ -130,9 +130,11 @@ def record(
                     if keeping is not None:
                         keeping.look()
     finally:
-        if keeping is not None:
-            keeping.finish()
-        written = recorder.finish()
+        try:
+            if keeping is not None:
+                keeping.finish()
+        finally:
+            written = recorder.finish()
     return summary(flow, steps, render_ms, written)
 
 
