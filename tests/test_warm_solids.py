@@ -8,6 +8,7 @@ from test_scene import refusal
 from taichi_fluid._ti import ti
 from taichi_fluid.boundaries.solids import Motion, Solid
 from taichi_fluid.simulation import Simulation
+from taichi_fluid.simulation.probes import Probes
 
 MIDDLE, INNER, OUTER = (0.503, 0.494, 0.507), 0.15, 0.45
 
@@ -154,7 +155,11 @@ def test_no_heat_passes_a_cylinder_that_holds_nothing():
             for _ in range(8):
                 simulation.step()
             heat = simulation.to_numpy("temperature").astype(float)
-            for passed in (2 * n * (1 - heat[0]).mean(), 2 * n * heat[-1].mean()):
+            middle = {"name": "middle", "kind": "plane", "quantity": "temperature", "axis": "x", "position": 0.5}
+            with Probes(simulation, [middle]) as probes:
+                through = probes.rows[0]["middle"]
+            # A plane across the cylinder sees as much as both sides.
+            for passed in (2 * n * (1 - heat[0]).mean(), 2 * n * heat[-1].mean(), through):
                 assert passed == pytest.approx(exact, rel=bound)
 
 
