@@ -182,6 +182,7 @@ def doors(dim):
         (solver.solve, {"rhs": s(), "out": s()}),
         (solver.sweep, {"rhs": s(), "out": s(), "sweeps": 1}),
         (projection.compute_rhs, {"velocity": v(), "rhs": s(), "expansion": s(), "dt": 1.0, "rho": 1.0}),
+        (projection.solve, {"pressure": s(), "tolerance": 1e-4, "max_iterations": 1}),
         (projection.subtract_gradient, {"velocity": v(), "pressure": s(), "scale": 1.0}),
         (projection.project, {"velocity": v(), "pressure": s(), "expansion": s(), "dt": 1.0, "rho": 1.0, "tolerance": 1e-4}),
         (advection.trace_paths, {"velocity": v(), "departure": v(), "growth": s(), "dt": 0.1}),

@@ -237,7 +237,8 @@ def test_a_stroke_passes_over_particles_that_were_taken_away():
     simulation = tf.Simulation(water([1.0, 1.0], 24, [([0.0, 0.0], [1.0, 0.5])]))
     simulation.step()
     liquid = simulation.liquid
-    liquid.particles.add(np.full((60, 2), 10.3) + np.linspace(0, 0.3, 60)[:, None], np.zeros((60, 2)))
+    crowd = np.random.default_rng(0).uniform((2, 2), (22, 11), (2000, 2))
+    liquid.particles.add(crowd, np.zeros((2000, 2)))
     liquid.find_surface()
     before = liquid.particles.count
     liquid.scatter(simulation.state.velocity.current)

@@ -241,6 +241,7 @@ class Projection:
 
     def solve(self, pressure, tolerance: float, max_iterations: int) -> SolveResult:
         """Solve for the pressure, Pa, that the right-hand side of ``project`` asks for, from what it is as a first guess."""
+        self.grid.require(pressure=pressure)
         return self.solver.solve(self._rhs, pressure, tolerance=tolerance, max_iterations=max_iterations)
 
     def subtract_gradient(self, velocity, pressure, scale: float) -> None:

@@ -64,7 +64,7 @@ def decayed(
 
 
 def taylor_green(run: Run) -> None:
-    """The case: without viscosity at two resolutions, at rest and carried by a stream, then with it."""
+    """The case: without viscosity at two resolutions, then with it."""
     n = run.resolution
     coarser = max(1.0, 64 / n) ** 2
     coarse, fine = (decayed(run, cells, 1.0, 2.0, cfl=0.8) for cells in (n // 2, n))
@@ -72,9 +72,6 @@ def taylor_green(run: Run) -> None:
     run.at_most("steady vortices after 2 s: mean error, m/s", fine[0], 0.0045 * coarser, plain)
     run.at_least(f"order of that error from {n // 2} to {n} cells", math.log2(coarse[0] / fine[0]), 1.8)
     run.between("energy left after 2 s", fine[2], 1 - 0.02 * coarser, 1.001)
-    coarse, fine = (decayed(run, cells, 1.0, 1.0, stream=1.0, cfl=0.8) for cells in (n // 2, n))
-    run.at_most("carried once through the box: mean error, m/s", fine[0], 0.02 * coarser)
-    run.at_least(f"order of that error from {n // 2} to {n} cells", math.log2(coarse[0] / fine[0]), 1.8)
     viscosity, duration = 0.005, 1.0
     left = decayed(run, n, 1.0, duration, viscosity, cfl=0.8)[2]
     run.near(
@@ -83,6 +80,15 @@ def taylor_green(run: Run) -> None:
         math.exp(-4 * viscosity * (2 * math.pi) ** 2 * duration),
         0.02 * coarser,
     )
+
+
+def carried_vortices(run: Run) -> None:
+    """The case: the same vortices in a stream that takes them once through the box, so that the flow changes everywhere."""
+    n = run.resolution
+    coarse, fine = (decayed(run, cells, 1.0, 1.0, stream=1.0, cfl=0.8) for cells in (n // 2, n))
+    run.at_most("mean error after 1 s, m/s", fine[0], 0.02 * max(1.0, 64 / n) ** 2)
+    run.at_least(f"order of that error from {n // 2} to {n} cells", math.log2(coarse[0] / fine[0]), 1.8)
+    run.between("energy left, of stream and vortices", fine[2], 1 - 0.005 * max(1.0, 64 / n) ** 2, 1.001)
 
 
 LONG_THEN_SHORT = ((0.5, 8), (0.1, 20), (0.03, 30))

@@ -11,6 +11,7 @@ CASES = {
     case.name: case
     for case in (
         Case("taylor-green", "vortices in a periodic square", "exact", exact.taylor_green, 64, 32),
+        Case("carried-vortices", "vortices that a stream carries", "exact", exact.carried_vortices, 64, 32),
         Case("poiseuille", "flow between walls, driven by a force", "exact", exact.poiseuille, 32, 8),
         Case("couette", "flow between walls, one of which moves", "exact", exact.couette, 32, 8),
         Case(
