@@ -176,6 +176,7 @@ def doors(dim):
         (solids.clear_scalar, {"array": s()}),
         (solver.setup, {"first": (1,) * dim, "sides": sides, "mask": s(), "held": s()}),
         (solver.mark, {"first": (1,) * dim, "sides": sides, "mask": s()}),
+        (solver.setup_marked, {"sides": sides, "held": s()}),
         (solver.setup_open, {"open": v(), "sides": sides}),
         (solver.setup_surface, {"open": v(), "phi": s(), "sides": sides}),
         (solver.precondition, {"r": s(), "out": s()}),
