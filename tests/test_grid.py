@@ -208,6 +208,7 @@ def doors(dim):
         (diagnostics.largest_magnitude, {"array": s()}),
         (diagnostics.not_finite, {"array": s()}),
         (diagnostics.integral, {"array": s()}),
+        (diagnostics.amount, {"array": s()}),
         (diagnostics.kinetic_energy, {"velocity": v()}),
         (diagnostics.enstrophy, {"velocity": v()}),
         (diagnostics.divergence, {"velocity": v(), "expansion": s()}),
