@@ -82,8 +82,9 @@ def validate(**options: Any) -> None:
     except TaichiUnavailable as error:
         stop(str(error))
     if wanted.listed:
+        widest = max(map(len, CASES))
         for case in CASES.values():
-            click.echo(f"{case.name:14}{case.title}; {case.source}; {case.resolution} cells, quick {case.quick}")
+            click.echo(f"{case.name:{widest}}  {case.title}; {case.source}; {case.resolution} cells, quick {case.quick}")
         return
     for name in wanted.names:
         if name not in CASES:
