@@ -84,7 +84,9 @@ def validate(**options: Any) -> None:
     if wanted.listed:
         widest = max(map(len, CASES))
         for case in CASES.values():
-            click.echo(f"{case.name:{widest}}  {case.title}; {case.source}; {case.resolution} cells, quick {case.quick}")
+            click.echo(
+                f"{case.name:{widest}}  {case.title}; {case.source}; {case.resolution} cells, quick {case.quick}"
+            )
         return
     for name in wanted.names:
         if name not in CASES:
