@@ -414,8 +414,9 @@ class Walls:
             for patch, part in zip(side.patches, [(), *((part,) for part in side.parts)], strict=True):
                 if patch.holds(name) or patch.kind.passes:
                     given = patch.value(name, k) if patch.holds(name) else self._entering(patch, name, k)
-                    numbers += [*self._numbers(i, given, SCALAR, name, *part)]
-        return float(min(numbers)), float(max(numbers))
+                    numbers.append(self._numbers(i, given, SCALAR, name, *part))
+        every = np.concatenate(numbers)
+        return float(every.min()), float(every.max())
 
     def fluxes(self, name: str | None, k: int):
         """What each side gives of component ``k`` of a quantity, ``unit`` m/s, for kernels; None where none gives any.

@@ -50,6 +50,16 @@ def open_sum(open: Array, c, s, n):
 
 
 @ti.func
+def covered_area(open: Array, c, s, n):
+    """Area of the surface in cell ``c``, over that of a face, as a vector into the fluid: what its open faces leave to close it."""
+    area = ti.cast(s, ti.f32) * ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        area[axis] = open[face + s[axis]] - open[face]
+    return area
+
+
+@ti.func
 def outflow_at(u: Array, c, s, n):
     """Dx times the divergence of cell ``c``: the sum of its face velocities, outward positive."""
     cells = cells_of(s, n)

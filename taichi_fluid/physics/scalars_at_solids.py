@@ -15,6 +15,7 @@ from .._ti import argument, ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
 from ..kernels import Array, cells_of, kernel_family
+from ..operators.differences import covered_area
 from ..operators.interpolation import step_to_corner
 from ..operators.sampling import Component
 from ..operators.vectors import length
@@ -173,11 +174,7 @@ def _add_given_at(c, I, s, mask: Array, surfaces, open: Array, n, scale, out: Ar
     if mask[c] > 0:
         flux = surfaces.table[surfaces.row_at(c, s) + 2]
         if flux != 0:
-            area = ti.cast(s, ti.f32) * ti.f32(0.0)
-            for axis in ti.static(range(s.n)):
-                face = c + axis * cells_of(s, n)
-                area[axis] = open[face + s[axis]] - open[face]
-            out[c] = out[c] + scale * flux * length(area)
+            out[c] = out[c] + scale * flux * length(covered_area(open, c, s, n))
 
 
 @kernel_family

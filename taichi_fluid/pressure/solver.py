@@ -166,7 +166,7 @@ class EllipticSolver:
         self._problem = None
 
     def setup_marked(self, sides: BoundaryCoefficients, held) -> None:
-        """Solve for what has been marked, through faces that are open as ``system.open`` says, with ``held`` in the diagonal.
+        """Solve for what has been marked, through faces as ``system.open`` has them, sides closed; ``held`` is in the diagonal.
 
         Args:
             sides: What sides hold, in their ``box``, and the shift: of both ``held`` has what is to be in each cell.
@@ -176,7 +176,6 @@ class EllipticSolver:
             ValueError: for an array that is not of the grid.
         """
         self.grid.require(held=held)
-        self.system.close_sides()
         self.system.set_diagonal(sides, (1,) * self.grid.dim, sides.shift, held)
         self._finish_setup(sides, definite=True, look=False)
         self._problem = None

@@ -2,6 +2,7 @@
 
 from ..._ti import argument, loaded, ti
 from ...kernels import Array, cells_of, kernel_family
+from ...operators.differences import covered_area, open_sum
 from ...operators.interpolation import step_to_corner
 from ...operators.shapes import covered_part, covered_triangle
 from ...operators.vectors import length
@@ -136,17 +137,13 @@ def _write_fluid(c, I, s, open: Array, distance: Array, fluid: Array, n, inv_dx,
     By Gauss's theorem, seen from the foot of its centre on the surface: each face adds how far it is open times its distance
     from there, the surface nothing. Exact for a plane, but that no part is so small that diffusion empties it at once.
     """
-    total, area, depth = ti.f32(0.0), ti.cast(s, ti.f32) * ti.f32(0.0), ti.f32(0.0)
-    for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, n)
-        total += open[face] + open[face + s[axis]]
-        area[axis] = open[face + s[axis]] - open[face]
+    total, depth = open_sum(open, c, s, n), ti.f32(0.0)
     part = ti.select(total > 0, ti.f32(1.0), ti.f32(0.0))
     if ti.static(not voxels):
         for corner in ti.static(range(2**s.n)):
             depth += ti.f32(0.5**s.n) * inv_dx * distance[c + step_to_corner(corner, s)]
         opening = total / ti.cast(2 * s.n, ti.f32)
-        part = opening + length(area) * depth / ti.cast(s.n, ti.f32)
+        part = opening + length(covered_area(open, c, s, n)) * depth / ti.cast(s.n, ti.f32)
         part = ti.min(ti.max(part, ti.f32(LEAST_PART) * opening), ti.f32(1.0))
     fluid[c] = part
 
