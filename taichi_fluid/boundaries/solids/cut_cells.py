@@ -96,7 +96,11 @@ class CutCells:
 
     @ti.func
     def covered_volume_at(self, c, s):
-        """Part of cell ``c`` that solids cover, from the distances at its corners."""
+        """Part of cell ``c`` that solids cover, from the distances at its corners.
+
+        ``Solids.fluid`` leaves more than there is of small parts, so that diffusion does not empty them: loads of a liquid by
+        that have an order of 1.4 and not of 2.1 (``taichi-fluid validate archimedes``).
+        """
         covered, corners = ti.f32(0.0), ti.Vector([ti.f32(0.0)] * 2**s.n)
         for corner in ti.static(range(2**s.n)):
             corners[corner] = self.distance[c + step_to_corner(corner, s)]
