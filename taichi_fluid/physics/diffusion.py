@@ -253,17 +253,17 @@ class Diffusion:
     ) -> float:
         """Seconds of a step ``dt`` that are diffused at its beginning, for it to be of second order; ``diffuse`` does the rest.
 
-        Half of it, explicitly (Crank, Nicolson 1947), if that leaves each value between those around it. Else ``_DAMPED`` of
-        it, or, ``bounded``, as much as does. A velocity that solids hold is diffused for half of it in any case.
+        Half of it: explicitly (Crank, Nicolson 1947), if that leaves each value between those around it. Else, of a velocity,
+        implicitly; of a scalar ``_DAMPED`` of it, or, ``bounded``, as much as does.
         """
         most = self._explicit_limit(component, name)
-        if 0.5 * dt * diffusivity <= most or self._is_held(component):
+        if 0.5 * dt * diffusivity <= most or component != SCALAR:
             return 0.5 * dt
         return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)
 
     def begins_implicitly(self, viscosity: float, dt: float) -> bool:
         """Whether ``advance_velocity`` diffuses implicitly, by twice the change of a quarter of ``dt``."""
-        return self._is_held(0) and 0.5 * dt * viscosity > self._explicit_limit(0, None)
+        return 0.5 * dt * viscosity > self._explicit_limit(0, None)
 
     def _is_held(self, component: int) -> bool:
         return self.solids is not None and component != SCALAR
@@ -291,8 +291,9 @@ class Diffusion:
     ) -> SolveResult | None:
         """Diffuse ``a[offset:…]`` in place by the ``first_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``.
 
-        Explicitly, but for a velocity that solids would hold too hard: its change is twice that of an implicit step of half as
-        long, so that what varies from cell to cell changes sign at most, and what comes after takes it away.
+        Explicitly, but for a velocity in a step that is long for diffusion: its change is twice that of an implicit step of half
+        as long, so that what varies from cell to cell changes sign at most, and what comes after takes it away. Made larger, it
+        would be carried so by advection, and fluctuate beside walls for ever.
         """
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
@@ -300,7 +301,7 @@ class Diffusion:
         if diffusivity * dt == 0:
             return None
         first = self.first_part(diffusivity, dt, component, name, bounded=bounded)
-        if self._is_held(component) and diffusivity * first > self._explicit_limit(component, name):
+        if component != SCALAR and diffusivity * first > self._explicit_limit(component, name):
             return self.diffuse(a, diffusivity, 0.5 * first, component, offset, name, ahead=2.0)
         # With the solver that the implicit part is going to take.
         shift = self.grid.dx**2 / (diffusivity * (dt - first))

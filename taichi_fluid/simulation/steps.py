@@ -50,6 +50,8 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     # An implicit beginning must know what friction is in balance with.
     early = 0.5 * half if viscosity and engine.diffusion.begins_implicitly(viscosity, dt) else 0.0
     if early:
+        if engine.steps == 0:
+            _begin_pressure(engine, half)
         _push(engine, early)
         _press(engine, engine.lasting(early))
     yield from _begin_diffusion(engine, dt)
@@ -97,6 +99,15 @@ def _press(engine: Engine, dt: float, fill: bool = True) -> None:
     engine.projection.subtract_gradient(velocity, pressure, dt / (engine.scene.fluid.rho * engine.grid.dx))
     if fill:
         engine.fill_velocity(keep=True)
+
+
+def _begin_pressure(engine: Engine, dt: float) -> None:
+    """Find the pressure of a flow that has made no step yet; the velocity stays that of ``before``."""
+    velocity = engine.state.velocity.current
+    _push(engine, dt)
+    engine.fill_velocity()
+    _project_velocity(engine, velocity, dt)
+    copy_values(engine.before, velocity)
 
 
 def _push(engine: Engine, dt: float) -> None:
