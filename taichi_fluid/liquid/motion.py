@@ -110,11 +110,17 @@ def pushed_out(solids, x, d):
 
 
 @ti.func
+def _nearest_at(solids, x):
+    """The row of the solid that is nearest to a position, for ``velocity_of``."""
+    s = strides_of(solids.n)
+    I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
+    return solids.row_at(flat(I, s), s, ti.i32(0))
+
+
+@ti.func
 def _carried_along(solids, x, step):
     """A position in a solid moved with it for a step."""
-    y, s = x, strides_of(solids.n)
-    I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
-    row = solids.row_at(flat(I, s), s, ti.i32(0))
+    y, row = x, _nearest_at(solids, x)
     for axis in ti.static(range(x.n)):
         y[axis] += step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
     return pushed_out(solids, y, distance_at(solids, y))
@@ -131,6 +137,18 @@ def _moved_beside(solids, x, d, shift):
             y += shift / ti.cast(parts, ti.f32)
             y = pushed_out(solids, y, distance_at(solids, y))
     return y
+
+
+@ti.func
+def _stopped(solids, x, v):
+    """The velocity of a particle at a position, m/s, but for what goes into a solid that it touches."""
+    away, into = x * ti.f32(0.0), ti.f32(0.0)
+    if distance_at(solids, x) <= 2 * CLEARANCE:
+        away = away_from(solids, x)
+        row = _nearest_at(solids, x)
+        for axis in ti.static(range(x.n)):
+            into += away[axis] * (v[axis] - solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis)))
+    return v - ti.min(into, ti.f32(0.0)) * away
 
 
 @argument
@@ -222,6 +240,7 @@ def motion_kernels(loops, third, beside):
     @ti.kernel
     def move_beside(
         position: Array,
+        own: Array,
         velocity: Array,
         leave: Flags,
         step: ti.f32,
@@ -243,7 +262,11 @@ def motion_kernels(loops, third, beside):
                 x = way.kept(_carried_along(solids, x, step))
                 d = ti.f32(0.0)
             if x[0] > NOWHERE:
-                x = way.kept(_moved_beside(solids, x, d, way.shift_of(x, third)))
+                shift = way.shift_of(x, third)
+                x = way.kept(_moved_beside(solids, x, d, shift))
+                if d < length(shift) + ti.f32(1.0):
+                    v = vector_at(own, p, room, zero_of(n))
+                    set_vector(own, p, room, _stopped(solids, x, v))
             set_vector(position, p, room, x)
 
     return (move_beside if beside else move,)
@@ -269,7 +292,8 @@ class Motion:
 
         Where it is ``known`` that their own velocities are those of the faces where they are, these are not asked for again.
 
-        Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows.
+        Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows, and who touches
+        one keeps of its own velocity what does not go into it.
         """
         grid = self.grid
         grid.require(grid.dim, velocity=velocity)
@@ -279,4 +303,13 @@ class Motion:
             own = particles.velocity, int(known)
             kernels.move(particles.position, *own, velocity, grid.n, self._leave, step, room, number)
         else:
-            kernels.move_beside(particles.position, velocity, self._leave, step, room, number, *self.solids.arguments())
+            kernels.move_beside(
+                particles.position,
+                particles.velocity,
+                velocity,
+                self._leave,
+                step,
+                room,
+                number,
+                *self.solids.arguments(),
+            )
