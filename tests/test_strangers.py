@@ -25,6 +25,7 @@ FILES = {
     "dotted keys": (b"\n".join(b"a%d.b.c = 1" % i for i in range(8000)), "name is missing"),
     "deep lists": (b"a = " + b"[" * 3000 + b"]" * 3000, "not valid TOML"),
     "long value": (b'name = "a"\n[look]\nview = "' + b"v" * 5000 + b'"', "look.view is 'vvv"),
+    "long shape": (b'name = "a"\n[[solids]]\nshape = "' + b"v" * 5000 + b'"', "solids.0.shape is 'vvv"),
     "long unknown key": (b'name = "a"\n' + b"k" * 5000 + b" = 1", "unknown key 'kkk"),
     "no text": (b'name = "\xff\xfe"', "cannot be read"),
     "too large": (b"#" + b"x" * MOST_BYTES, f"may have {MOST_BYTES} at most"),

@@ -214,7 +214,7 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         shapes_of = {"solids": SOLIDS, "sources": SOURCES, "liquid": BODIES}
         *shapes, last = map(repr, shapes_of[str(path[0])])
-        given = f"is {value.get('shape')!r}" if kind == "union_tag_invalid" else "is missing"
+        given = f"is {shortened(value.get('shape'))}" if kind == "union_tag_invalid" else "is missing"
         return f"{where}.shape {given}: it should be {', '.join(shapes)} or {last}."
     if kind == "value_error":
         prefix = f"{where}: " if where else ""
