@@ -4,6 +4,7 @@ What is solved for is the change, (1 - dt nu ∇²) change = dt nu ∇² a, so t
 for bit, and the tolerance is relative to what diffusion does in the step.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._ti import ti
@@ -33,6 +34,20 @@ def _take_mean_at(c, I, s, a: Array, out: Array, offset):
     out[offset + c] = ti.f32(0.5) * (out[offset + c] + a[offset + c])
 
 
+@ti.func
+def _write_gain(c, I, s, moved, before, change: Array, inv_diag: Array, out: Array, shift):
+    value = ti.f32(0.0)
+    if inv_diag[c] > 0:
+        value = shift * (moved.a[moved.offset + c] + change[c] - before.a[before.offset + c])
+    out[c] = value
+
+
+@ti.func
+def _begin_at(c, I, s, moved, before, gain: Array, change: Array, inv_diag: Array, scale):
+    if inv_diag[c] > 0:
+        moved.a[moved.offset + c] = before.a[before.offset + c] + scale * gain[c] - change[c]
+
+
 @kernel_family
 def diffusion_kernels(loops):
     IntVector, each_cell = loops.IntVector, loops.each_cell
@@ -50,7 +65,29 @@ def diffusion_kernels(loops):
         """Of ``out`` as it is and ``a``."""
         each_cell(n, _take_mean_at, (a, out, offset))
 
-    return {"compute_laplacian": compute_laplacian, "add_change": add_change, "take_mean": take_mean}
+    @ti.kernel
+    def write_gain(
+        a: Array, start: Array, change: Array, inv_diag: Array, out: Array, n: IntVector, offset: ti.i32, shift: ti.f32
+    ):
+        """``shift`` times what ``a`` and its change are more than ``start``, where it is solved for."""
+        moved, before = Component(a, offset, SCALAR), Component(start, offset, SCALAR)
+        each_cell(n, _write_gain, (moved, before, change, inv_diag, out, shift))
+
+    @ti.kernel
+    def begin(
+        a: Array, start: Array, gain: Array, change: Array, inv_diag: Array, n: IntVector, offset: ti.i32, scale: ti.f32
+    ):
+        """Make ``a`` what ``start`` is, ``scale`` times the gain more and the change less."""
+        moved, before = Component(a, offset, SCALAR), Component(start, offset, SCALAR)
+        each_cell(n, _begin_at, (moved, before, gain, change, inv_diag, scale))
+
+    return {
+        "compute_laplacian": compute_laplacian,
+        "add_change": add_change,
+        "take_mean": take_mean,
+        "write_gain": write_gain,
+        "begin": begin,
+    }
 
 
 @ti.func
@@ -86,6 +123,12 @@ class _Diffused(NamedTuple):
 
 _DAMPED = 0.425
 """Explicit part of a step that is long for diffusion: what varies from cell to cell keeps 0.425 / 0.575 of it, with other sign."""
+
+_LONG = 8.0
+"""How many times as long as leaves each value between those around it the explicit half of a velocity's step may be.
+
+Shorter steps follow a plate that swings three to seven times nearer so; in longer ones a heated cavity is not steady any more.
+"""
 
 MULTIGRID_BELOW = 1.0
 """Below this dx² / (diffusivity · dt) multigrid pays; above it, the diagonal alone needs a handful of iterations."""
@@ -163,13 +206,16 @@ class Diffusion:
         shift = self.grid.dx**2 / (diffusivity * dt)
         what = _Diffused(a, diffusivity, component, offset, name)
         solver = self._set_up(what, shift)
-        if self.sweeps is not None:
-            result = solver.sweep(self._rhs, self._change, self.sweeps)
-        else:
-            self._change.fill(0.0)
-            result = solver.solve(self._rhs, self._change, tolerance=self.tolerance)
+        result = self._solve(solver)
         self._add(solver, self._change, ahead, 1.0 / shift, what)
         return result
+
+    def _solve(self, solver: EllipticSolver) -> SolveResult:
+        """Find the change that the right-hand side asks for."""
+        if self.sweeps is not None:
+            return solver.sweep(self._rhs, self._change, self.sweeps)
+        self._change.fill(0.0)
+        return solver.solve(self._rhs, self._change, tolerance=self.tolerance)
 
     def _set_up(self, what: _Diffused, shift: float, explicit: bool = False) -> EllipticSolver:
         """A solver for ``shift`` = dx² / (diffusivity · dt), with dx² times the Laplacian as right-hand side.
@@ -253,17 +299,27 @@ class Diffusion:
     ) -> float:
         """Seconds of a step ``dt`` that are diffused at its beginning, for it to be of second order; ``diffuse`` does the rest.
 
-        Half of it: explicitly (Crank, Nicolson 1947), if that leaves each value between those around it. Else, of a velocity,
-        implicitly; of a scalar ``_DAMPED`` of it, or, ``bounded``, as much as does.
+        Half of it, explicitly (Crank, Nicolson 1947), if that leaves each value between those around it, or, of a velocity, if it
+        ``begins_implicitly``. Else ``_DAMPED`` of it, or, ``bounded``, as much as does.
         """
         most = self._explicit_limit(component, name)
-        if 0.5 * dt * diffusivity <= most or component != SCALAR:
+        if 0.5 * dt * diffusivity <= most or (component != SCALAR and self.begins_implicitly(diffusivity, dt)):
             return 0.5 * dt
         return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)
 
+    def balanced_part(self, viscosity: float, dt: float) -> float:
+        """Seconds of a step ``dt`` of what friction is in balance with, pressure and forces, that a beginning must know.
+
+        Of an implicit one all of its half, beside solids half of that; of an explicit one nothing.
+        """
+        if not self.begins_implicitly(viscosity, dt):
+            return 0.0
+        return 0.5 * dt if self.solids is None else 0.25 * dt
+
     def begins_implicitly(self, viscosity: float, dt: float) -> bool:
-        """Whether ``advance_velocity`` diffuses implicitly, by twice the change of a quarter of ``dt``."""
-        return 0.5 * dt * viscosity > self._explicit_limit(0, None)
+        """Whether ``advance_velocity`` diffuses implicitly: beside solids as soon as it has to, else in steps ``_LONG`` times as long."""
+        most = self._explicit_limit(0, None)
+        return 0.5 * dt * viscosity > (_LONG * most if self.solids is None else most)
 
     def _is_held(self, component: int) -> bool:
         return self.solids is not None and component != SCALAR
@@ -288,12 +344,15 @@ class Diffusion:
         name: str | None = None,
         *,
         bounded: bool = False,
+        before=None,
     ) -> SolveResult | None:
         """Diffuse ``a[offset:…]`` in place by the ``first_part`` of ``dt``; arguments, ghosts and errors of ``diffuse``.
 
-        Explicitly, but for a velocity in a step that is long for diffusion: its change is twice that of an implicit step of half
-        as long, so that what varies from cell to cell changes sign at most, and what comes after takes it away. Made larger, it
-        would be carried so by advection, and fluctuate beside walls for ever.
+        Explicitly, but for a velocity that ``begins_implicitly``: made larger, what varies from cell to cell would be carried so
+        by advection, and fluctuate beside walls for ever. ``before`` it were added what friction is in balance
+        with, for as long; left out, nothing was. An implicit step of the same length finds the gain over that; twice this, less
+        what is left of it after one more such step, is of second order, nothing where all is in balance, and of what varies
+        from cell to cell changes the sign at most. Beside solids it is twice the change of an implicit step of half as long.
         """
         self.grid.require(None, offset, a=a)
         require_not_negative("diffusivity", diffusivity, "m²/s")
@@ -301,8 +360,12 @@ class Diffusion:
         if diffusivity * dt == 0:
             return None
         first = self.first_part(diffusivity, dt, component, name, bounded=bounded)
-        if component != SCALAR and diffusivity * first > self._explicit_limit(component, name):
-            return self.diffuse(a, diffusivity, 0.5 * first, component, offset, name, ahead=2.0)
+        if component != SCALAR and self.begins_implicitly(diffusivity, dt):
+            if self.solids is not None:
+                return self.diffuse(a, diffusivity, 0.5 * first, component, offset, name, ahead=2.0)
+            return self._begin(
+                _Diffused(a, diffusivity, component, offset, name), first, a if before is None else before
+            )
         # With the solver that the implicit part is going to take.
         shift = self.grid.dx**2 / (diffusivity * (dt - first))
         scale = diffusivity * first / self.grid.dx**2
@@ -310,7 +373,19 @@ class Diffusion:
         self._add(self._set_up(what, shift, explicit=True), self._rhs, scale, scale, what)
         return None
 
-    def advance_velocity(self, velocity, viscosity: float, dt: float, rubbed=None) -> list[SolveResult]:
+    def _begin(self, what: _Diffused, dt: float, before) -> SolveResult:
+        """Diffuse a velocity component for ``dt`` s, as ``advance`` says of long steps."""
+        grid, (a, diffusivity, component, offset, name) = self.grid, what
+        shift = grid.dx**2 / (diffusivity * dt)
+        solver = self._set_up(what, shift)
+        result = self._solve(solver)
+        self._kernels.write_gain(a, before, self._change, solver.inv_diag, self._rhs, grid.n, offset, shift)
+        result = result.followed_by(self._solve(solver))
+        self._kernels.begin(a, before, self._rhs, self._change, solver.inv_diag, grid.n, offset, 2.0 / shift)
+        self.walls.fill(a, component, offset, name)
+        return result
+
+    def advance_velocity(self, velocity, viscosity: float, dt: float, rubbed=None, before=None) -> list[SolveResult]:
         """``advance`` every component of a velocity in place.
 
         Args:
@@ -319,12 +394,15 @@ class Diffusion:
             dt: Seconds.
             rubbed: If given, is made the velocity that friction is reckoned with, but for its ghosts: the one before, or of
                 an implicit beginning, which goes on by twice its change, the mean of those before and after.
+            before: The velocity before forces and pressure of the ``balanced_part`` were added, if they were.
         """
         self.grid.require(self.grid.dim, velocity=velocity)
+        if before is not None:
+            self.grid.require(self.grid.dim, before=before)
         if rubbed is not None:
             self.grid.require(self.grid.dim, rubbed=rubbed)
             copy_values(velocity, rubbed)
-        results = self._each_component(self.advance, velocity, viscosity, dt)
+        results = self._each_component(partial(self.advance, before=before), velocity, viscosity, dt)
         if rubbed is not None and viscosity * dt and self.begins_implicitly(viscosity, dt):
             for axis in range(self.grid.dim):
                 self._kernels.take_mean(velocity, rubbed, self.grid.n, axis * self.grid.cells)

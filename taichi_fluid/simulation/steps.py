@@ -48,13 +48,16 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     viscosity = engine.scene.fluid.viscosity
     engine.move_as_at(engine.time)
     # An implicit beginning must know what friction is in balance with.
-    early = 0.5 * half if viscosity and engine.diffusion.begins_implicitly(viscosity, dt) else 0.0
+    early = engine.diffusion.balanced_part(viscosity, dt) if viscosity else 0.0
+    yield from _begin_scalars(engine, dt)
     if early:
         if engine.steps == 0:
             _begin_pressure(engine, half)
         _push(engine, early)
         _press(engine, engine.lasting(early))
-    yield from _begin_diffusion(engine, dt)
+    if viscosity:
+        _begin_friction(engine, viscosity, dt)
+        yield
     if early:
         _press(engine, -engine.lasting(early))
     _push(engine, half - early)
@@ -116,17 +119,18 @@ def _push(engine: Engine, dt: float) -> None:
         each.add(engine, dt)
 
 
-def _begin_diffusion(engine: Engine, dt: float) -> Iterator[None]:
-    """The first part of the diffusion of the velocity and of what it carries."""
-    fluid = engine.scene.fluid
-    if viscosity := fluid.viscosity:
-        velocity, rubbed = engine.state.velocity.current, engine.rubbed if engine.solids else None
-        if rubbed is not None:
-            engine.nearest = NEAREST if engine.diffusion.begins_implicitly(viscosity, dt) else NEAREST_EXPLICIT
-        engine.diffusion_results += engine.diffusion.advance_velocity(velocity, viscosity, dt, rubbed)
-        yield
+def _begin_friction(engine: Engine, viscosity: float, dt: float) -> None:
+    """The first part of the diffusion of the velocity."""
+    velocity, rubbed = engine.state.velocity.current, engine.rubbed if engine.solids else None
+    if rubbed is not None:
+        engine.nearest = NEAREST if engine.diffusion.begins_implicitly(viscosity, dt) else NEAREST_EXPLICIT
+    engine.diffusion_results += engine.diffusion.advance_velocity(velocity, viscosity, dt, rubbed, engine.before)
+
+
+def _begin_scalars(engine: Engine, dt: float) -> Iterator[None]:
+    """The first part of the diffusion of what the velocity carries."""
     for quantity, offset in engine.state.scalars():
-        if rate := rate_of(fluid, quantity.row, "diffusivity"):
+        if rate := rate_of(engine.scene.fluid, quantity.row, "diffusivity"):
             engine.diffusion.advance(
                 quantity.current, rate, dt, SCALAR, offset, quantity.name, bounded=quantity.row.dilutes
             )

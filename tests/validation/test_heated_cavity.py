@@ -28,11 +28,11 @@ def test_as_much_heat_goes_through_as_the_bench_mark_says(n, rayleigh, dt, durat
 
 
 def test_steps_that_are_long_for_friction_lose_no_heat():
-    """What goes in comes through the middle, to 0.14 %, where viscosity · dt / dx² is 4.3.
+    """What goes in comes through the middle, to 0.3 %, where viscosity · dt / dx² is 6.8.
 
-    It was 0.42 %, and 1.8 % in steps twice as long for friction: friction of the first half of a step, made explicitly, gave
-    advection a flow in which what varies from cell to cell beside walls was as many times too strong.
+    They were 1.32 and 0.96: friction of the first half of a step, made explicitly, gave advection a flow in which what varies
+    from cell to cell beside walls was as many times too strong.
     """
-    hot, _, middle = nusselt_numbers(heated(Run(32, {"solver.dt": 0.16}), 1_000, 20.0))
-    assert hot == pytest.approx(DE_VAHL_DAVIS[1_000]["Nu"], rel=2e-3)
-    assert middle == pytest.approx(hot, rel=2e-3)
+    hot, _, middle = nusselt_numbers(heated(Run(32, {"solver.dt": 0.25}), 1_000, 20.0))
+    assert hot == pytest.approx(DE_VAHL_DAVIS[1_000]["Nu"], rel=5e-3)
+    assert middle == pytest.approx(hot, rel=5e-3)
