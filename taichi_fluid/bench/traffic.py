@@ -131,6 +131,8 @@ TRAFFIC = {
     "diffusion_kernels.compute_laplacian": ("a:1 inv_diag", "out"),
     "diffusion_kernels.add_change": ("change a:1", "a:1"),
     "diffusion_kernels.take_mean": ("a:1 out:1", "out:1"),
+    "diffusion_kernels.write_gain": ("a:1 start:1 change inv_diag", "out"),
+    "diffusion_kernels.begin": ("start:1 gain change inv_diag", "a:1"),
     "beside_solids_kernels.to_middles": ("open:1 distance", "clearance"),
     "beside_solids_kernels.compute_beside_solids": ("a:1 unknown", "held out"),
     "beside_solids_kernels.from_middles": ("change a:1 open:1", "a:1"),

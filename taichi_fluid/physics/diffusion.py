@@ -355,6 +355,8 @@ class Diffusion:
         from cell to cell changes the sign at most. Beside solids it is twice the change of an implicit step of half as long.
         """
         self.grid.require(None, offset, a=a)
+        if before is not None:
+            self.grid.require(None, offset, before=before)
         require_not_negative("diffusivity", diffusivity, "m²/s")
         require_not_negative("dt", dt, "seconds")
         if diffusivity * dt == 0:

@@ -83,9 +83,9 @@ def fastest(simulation: Simulation) -> float:
 
 
 def zeros_of(times: Sequence[float], values: Sequence[float]) -> np.ndarray:
-    """Instants at which values change sign."""
+    """Instants at which values change sign; one that is 0 counts to those below."""
     t, v = np.array(times), np.array(values)
-    return crossings(t, v, np.flatnonzero(np.sign(v[1:]) != np.sign(v[:-1])))
+    return crossings(t, v, np.flatnonzero((v[1:] > 0) != (v[:-1] > 0)))
 
 
 def frequency_of(times: Sequence[float], values: Sequence[float]) -> float:
