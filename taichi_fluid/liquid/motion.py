@@ -127,10 +127,16 @@ def _carried_along(solids, x, step):
 
 
 @ti.func
+def _may_touch(d, shift):
+    """Whether a way from a place at distance ``d``, in cells, may come to a solid."""
+    return d < length(shift) + ti.f32(1.0)
+
+
+@ti.func
 def _moved_beside(solids, x, d, shift):
     """Where a way from a place at distance ``d`` ends: gone part by part, each pushed out of what it has come to lie in."""
     y = x + shift
-    if d < length(shift) + ti.f32(1.0):
+    if _may_touch(d, shift):
         parts = ti.cast(length(shift) / ti.f32(STRIDE), ti.i32) + 1
         y = x
         for _ in range(parts):
@@ -264,7 +270,7 @@ def motion_kernels(loops, third, beside):
             if x[0] > NOWHERE:
                 shift = way.shift_of(x, third)
                 x = way.kept(_moved_beside(solids, x, d, shift))
-                if d < length(shift) + ti.f32(1.0):
+                if _may_touch(d, shift):
                     v = vector_at(own, p, room, zero_of(n))
                     set_vector(own, p, room, _stopped(solids, x, v))
             set_vector(position, p, room, x)
