@@ -18,6 +18,7 @@ from .crowding import Crowding
 from .extension import Extension
 from .foam import Foam
 from .free_surface import FreeSurface
+from .matching import TIMES, Matching
 from .motion import Motion
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
@@ -191,7 +192,10 @@ class Liquid:
         self._smooth.fill_velocity(velocity, keep=True)
 
     def take_over(self, velocity) -> None:
-        """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s."""
+        """Fill with particles what lies below the surface that ``phi`` has been set to, of a velocity on the faces, m/s.
+
+        ``phi`` is a distance at least within a cell; three cells deep into the liquid, particles are spread the more evenly.
+        """
         self.particles.clear()
         self._known = False
         self.core.clear()
@@ -200,7 +204,12 @@ class Liquid:
         self.target = self.particles.count
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
+        given, matching = self._scratch.first, Matching(self.grid, self.solids)
+        copy_values(self.phi, given)
         self.find_surface()
+        for _ in range(TIMES):
+            matching.match(self.particles, self.phi, given)
+            self.find_surface()
 
     def take_velocity(self, velocity) -> None:
         """Let the particles have a velocity on the faces, m/s, and how it changes around them."""

@@ -123,10 +123,20 @@ def archimedes(run: Run) -> None:
 
 
 class Sloshing(NamedTuple):
-    """Of the first mode of a tank: its frequency over that of linear theory, and what it loses of its amplitude in a period."""
+    """Of the first mode of a tank: its frequency over that of theory, and what it loses of its amplitude in a period."""
 
     frequency: float
     lost: float
+
+
+def standing_frequency(k: float, depth: float, amplitude: float) -> float:
+    """Frequency of a standing wave in 1/s, to the second order in its height (Tadjbakhsh and Keller 1960).
+
+    Linear theory's is that of ``amplitude`` 0. In deep water it is lower by (k a)² / 8.
+    """
+    w = math.sqrt(math.tanh(k * depth))
+    second = (9 / w**7 - 12 / w**3 - 3 * w - 2 * w**5) / 32
+    return math.sqrt(GRAVITY * k) * (w + 0.5 * (k * amplitude) ** 2 * second) / (2 * math.pi)
 
 
 def sloshing(
@@ -143,7 +153,7 @@ def sloshing(
     simulation = Simulation(run.changed(scene))
     x, y = simulation.grid.cell_centres()
     begin_below(simulation, y - depth - amplitude * np.cos(np.pi * x))
-    frequency = math.sqrt(GRAVITY * math.pi * math.tanh(math.pi * depth)) / (2 * math.pi)
+    frequency = standing_frequency(math.pi, depth, amplitude)
     times, middles = [], []
     while simulation.time < periods / frequency:
         run.step(simulation, 1, dt)
@@ -159,9 +169,10 @@ def slosh(run: Run) -> None:
     coarser = max(1.0, 64 / n) ** 2
     for transfer in ("apic", "flip"):
         coarse, fine = (sloshing(run, cells, transfer, periods=5.1) for cells in (n // 2, n))
-        run.near(f"{transfer}: frequency over sqrt(g k tanh(k h))", fine.frequency, 1.0, 0.015 * coarser)
+        run.near(f"{transfer}: frequency, over that of theory", fine.frequency, 1.0, 0.015 * coarser)
         errors = abs(coarse.frequency - 1), abs(fine.frequency - 1)
-        run.figure(f"{transfer}: order of its error from {n // 2} to {n} cells", order(*errors, (n // 2, n)))
+        least = 1.8 if n >= 64 else 1.0
+        run.at_least(f"{transfer}: order of its error from {n // 2} to {n} cells", order(*errors, (n // 2, n)), least)
         run.figure(f"{transfer}: part of the amplitude that is lost in a period", fine.lost)
 
 

@@ -85,7 +85,7 @@ CASES = {
         Case(
             "archimedes", "a ball held in water at rest, deep and less deep", "Archimedes", liquids.archimedes, 64, 32
         ),
-        Case("slosh", "first mode of a tank", "linear theory", liquids.slosh, 64, 32),
+        Case("slosh", "first mode of a tank", "Tadjbakhsh and Keller 1960", liquids.slosh, 64, 32),
         Case("solitary", "a solitary wave", "Boussinesq 1872", liquids.solitary, 384, 192),
         Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),
         Case("column", "a viscous column that spreads", "Huppert 1982", stress.column, 96, 48),

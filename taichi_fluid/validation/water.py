@@ -42,7 +42,7 @@ def liquid_of(simulation: Simulation) -> Liquid:
 def begin_below(simulation: Simulation, phi: np.ndarray) -> None:
     """Let the liquid be what lies below a level set, m, an array over the cells, at rest."""
     dx = simulation.grid.dx
-    phi = np.pad(np.clip(phi, -dx, 1.5 * dx), 1, mode="edge")
+    phi = np.pad(np.clip(phi, -3 * dx, 1.5 * dx), 1, mode="edge")
     liquid = liquid_of(simulation)
     liquid.phi.from_numpy(phi.astype(np.float32).ravel())
     liquid.take_over(simulation.state.velocity.current)

@@ -1,0 +1,85 @@
+"""Particles that fill what lies below a given surface, moved until the surface found from them is the given one.
+
+A lattice that is not aligned with the surface ends in steps, and so does what is found from it, by up to a tenth of a cell: of
+waves that are as low, the least of them the first to feel it, the pressure would be that of others.
+"""
+
+from .._ti import ti
+from ..boundaries.solids import Solids
+from ..grid import Grid
+from ..kernels import Array, kernel_family
+from ..operators.interpolation import inside_box, sample
+from ..operators.vectors import length
+from .lattice import bare_solids, ground_of
+from .motion import distance_at
+from .particles import Particles, set_vector, vector_at
+
+TIMES = 6
+"""How often they are moved. A tenth of what is off is left then, in 2D less: the kernel that finds the surface sees half of it."""
+EVEN, LAST = 0.5, 3.0
+"""Cells below the surface down to which all move as far, and from which on none does: so that they crowd nowhere."""
+MOST = 0.2
+"""Cells by which the surface may be off; where it is farther, as at an edge or a drop of a few, no lattice is the reason."""
+BESIDE = 2.0
+"""Cells from a solid within which all stay, as surfaces are found in another way there."""
+
+
+@ti.func
+def _off_by(x, found: Array, given: Array, n, dx):
+    """By how much a place is to be moved, in cells: as far as beyond where it lies nearest to the given surface that is found."""
+    q, slope = x + ti.f32(0.5), x * ti.f32(0.0)
+    depth = -sample(given, 0, inside_box(q, n), n) / dx
+    for axis in ti.static(range(x.n)):
+        for side in ti.static((-0.5, 0.5)):
+            beside = q
+            beside[axis] += ti.f32(side)
+            slope[axis] += ti.f32(2.0 * side) * sample(given, 0, inside_box(beside, n), n)
+    outwards = slope / ti.max(length(slope), ti.f32(1e-20))
+    nearest = inside_box(q + depth * outwards, n)
+    off = (sample(found, 0, nearest, n) - sample(given, 0, nearest, n)) / dx
+    part = ti.min(ti.max((ti.f32(LAST) - depth) * ti.f32(1.0 / (LAST - EVEN)), ti.f32(0.0)), ti.f32(1.0))
+    return ti.select(ti.abs(off) < ti.f32(MOST), part * off, ti.f32(0.0)) * outwards
+
+
+@kernel_family
+def matching_kernels(loops, given):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def match(
+        position: Array,
+        room: ti.i32,
+        number: ti.i32,
+        found: Array,
+        wanted: Array,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        for p in range(number):
+            x = vector_at(position, p, room, origin)
+            off = _off_by(x, found, wanted, n, dx)
+            if ti.static(given):
+                if distance_at(bare_solids(distance, n, origin, dx), x) < BESIDE:
+                    off *= ti.f32(0.0)
+            set_vector(position, p, room, x + off)
+
+    return (match,)
+
+
+class Matching:
+    """Moves the particles of one grid to where they make a given surface."""
+
+    def __init__(self, grid: Grid, solids: Solids | None):
+        self.grid, self.solids = grid, solids
+        self._nothing = ti.ndarray(ti.f32, 1)
+
+    def match(self, particles: Particles, found, given) -> None:
+        """Move them by as much as the surface ``found`` from them is off the one that is ``given``, both distances in m."""
+        grid = self.grid
+        grid.require(found=found, given=given)
+        where = ground_of(grid, self.solids, self._nothing)
+        kernels = matching_kernels(grid.costly_loops, self.solids is not None)
+        kernels.match(particles.position, particles.room, particles.count, found, given, *where)
+        particles.scattered()
