@@ -260,7 +260,7 @@ def test_a_surface_meets_a_slanted_solid_as_it_comes():
 @pytest.mark.parametrize("dim", [2, 3], ids=["2D", "3D"])
 @pytest.mark.parametrize("body", ["plane", "ball"])
 def test_the_surface_of_what_fills_a_level_set_is_that_one(dim, body):
-    """Looked for between cells one above the other; of a lattice alone it is four to eight times as far off."""
+    """Looked for between cells one above the other; of a lattice alone it is three to five times as far off."""
     grid, places = Grid((22,) * dim, 0.1), np.indices((22,) * dim) + 0.5 - 11.3
     plane, ball = (places[0] * 0.2 + places[-1]) / np.sqrt(1.04), np.sqrt((places**2).sum(0)) - 7.0
     given = plane if body == "plane" else ball
@@ -270,10 +270,11 @@ def test_the_surface_of_what_fills_a_level_set_is_that_one(dim, body):
     found = liquid.phi.to_numpy().reshape((24,) * dim)[(slice(1, -1),) * dim] / grid.dx
     # As far from the box, in which what is aslant has its image.
     below, above = (given[..., :-1] < 0) & (given[..., 1:] >= 0), np.abs(places[..., :-1] + 0.3).max(0) < 8
-    heights = [(a[..., :-1] / (a[..., :-1] - a[..., 1:]))[below & above] for a in (found, given)]
+    pairs = [(a[..., :-1][below & above], a[..., 1:][below & above]) for a in (found, given)]
+    heights = [lower / (lower - upper) for lower, upper in pairs]
     off = heights[0] - heights[1]
     # The ball is of 7 cells, of whose curve the kernel sees a part, and steep at its sides.
-    assert off.std() < {"plane": 0.008, "ball": 0.02}[body] * (0.5 if dim == 2 else 1.0)
+    assert off.std() < {"plane": 0.02, "ball": 0.032}[body] * (0.25 if dim == 2 else 1.0)
     assert abs(off.mean()) < 0.01
     count = liquid.particles.count / FULL[dim]
     assert abs(count - (given < 0).sum()) < 0.02 * count
