@@ -42,8 +42,15 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 STAGES = ["check", "halve", "advect", "sources", "burn", "forces", "diffuse", "project"]
 SMALL = ["--arch", "cpu", "--dim", "2", "--resolution", "8", "--steps", "2"]
 
-# Families that no step launches: measuring, resampling, meshes.
-NOT_IN_A_STEP = {"cut_kernels", "diagnostic_kernels", "mesh_kernels", "resample_kernels", "wet_kernels"}
+# Families that no step launches: measuring, resampling, a surface to begin with, meshes.
+NOT_IN_A_STEP = {
+    "cut_kernels",
+    "diagnostic_kernels",
+    "matching_kernels",
+    "mesh_kernels",
+    "resample_kernels",
+    "wet_kernels",
+}
 
 
 # What is launched and moved
