@@ -217,14 +217,10 @@ def test_a_new_value_of_the_scene_has_its_slider():
 
 
 @PRESETS
-def test_a_slider_gives_what_it_shows(name):
-    """From a scene as it was each time; the numbers on the slider times its factor, or ten to their power.
-
-    Each is drawn to one of its ends or between them, in another preset to another one.
-    """
-    before, parts = preset(name), itertools.cycle((0.0, 0.3, 1.0))
-    for _ in range(preset_names().index(name)):
-        next(parts)
+@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
+def test_a_slider_gives_what_it_shows(name, part):
+    """From a scene as it was each time; the numbers on the slider times its factor, or ten to their power."""
+    before = preset(name)
     desk = Desk(before)
     panel = opened_panel(desk)
     gui, _, _ = steer(panel)
@@ -233,7 +229,7 @@ def test_a_slider_gives_what_it_shows(name):
         if kind != "slider":
             continue
         desk.scene, desk.sets = before, []
-        (_, low, high), part = numbers, next(parts)
+        _, low, high = numbers
         _, _, actions = steer(panel, **{widget: low + part * (high - low)})
         (p,) = (p for p in shown_parameters(before) if p.name == widget)
         wanted = p.low * (p.high / p.low) ** part if p.logarithmic else p.low + part * (p.high - p.low)
