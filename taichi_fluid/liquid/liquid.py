@@ -18,7 +18,7 @@ from .crowding import Crowding
 from .extension import Extension
 from .foam import Foam
 from .free_surface import FreeSurface
-from .matching import TIMES, Matching
+from .matching import TIMES, match
 from .motion import Motion
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
@@ -204,11 +204,11 @@ class Liquid:
         self.target = self.particles.count
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
-        given, matching = self._scratch.first, Matching(self.grid, self.solids)
+        given = self._scratch.first
         copy_values(self.phi, given)
         self.find_surface()
         for _ in range(TIMES):
-            matching.match(self.particles, self.phi, given)
+            match(self.particles, self.solids, self.phi, given)
             self.find_surface()
 
     def take_velocity(self, velocity) -> None:

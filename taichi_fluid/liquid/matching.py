@@ -6,7 +6,6 @@ no higher than that would feel the pressure of others.
 
 from .._ti import ti
 from ..boundaries.solids import Solids
-from ..grid import Grid
 from ..kernels import Array, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..operators.vectors import length
@@ -68,18 +67,11 @@ def matching_kernels(loops, given):
     return (match,)
 
 
-class Matching:
-    """Moves the particles of one grid to where they make a given surface."""
-
-    def __init__(self, grid: Grid, solids: Solids | None):
-        self.grid, self.solids = grid, solids
-        self._nothing = ti.ndarray(ti.f32, 1)
-
-    def match(self, particles: Particles, found, given) -> None:
-        """Move them by as much as the surface ``found`` from them is off the one that is ``given``, both distances in m."""
-        grid = self.grid
-        grid.require(found=found, given=given)
-        where = ground_of(grid, self.solids, self._nothing)
-        kernels = matching_kernels(grid.costly_loops, self.solids is not None)
-        kernels.match(particles.position, particles.room, particles.count, found, given, *where)
-        particles.scattered()
+def match(particles: Particles, solids: Solids | None, found, given) -> None:
+    """Move particles by as much as the surface ``found`` from them is off the one that is ``given``, both distances in m."""
+    grid = particles.grid
+    grid.require(found=found, given=given)
+    kernels = matching_kernels(grid.costly_loops, solids is not None)
+    where = ground_of(grid, solids, found)
+    kernels.match(particles.position, particles.room, particles.count, found, given, *where)
+    particles.scattered()
