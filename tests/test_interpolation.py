@@ -28,6 +28,7 @@ from taichi_fluid.operators.interpolation import (
     sample_velocity,
     step_to_corner,
     strides_across,
+    uphill,
 )
 from taichi_fluid.operators.sampling import Component, sample_strip
 from taichi_fluid.operators.vectors import length
@@ -59,6 +60,13 @@ def _face_velocity_at(c, I, s, u: ti.template(), out: ti.template(), axis, n):
     v = face_velocity_at(u, c, axis, n)
     for d in ti.static(range(n.n)):
         out[c + d * s[0] * (n[0] + 2)] = v[d]
+
+
+@ti.func
+def _uphill_at(c, I, s, a: ti.template(), out: ti.template(), reach, shift, n):
+    direction = uphill(a, ti.cast(I, ti.f32), reach, shift, n)
+    for axis in ti.static(range(n.n)):
+        out[c + axis * cells_of(s, n)] = direction[axis]
 
 
 @ti.func
@@ -101,7 +109,12 @@ def sampling_kernels(loops):
     def face_velocities(u: Array, out: Array, axis: ti.i32, n: IntVector):
         each_cell(n, _face_velocity_at, (u, out, axis, n))
 
+    @ti.kernel
+    def find_uphill(a: Array, out: Array, reach: ti.f32, shift: ti.f32, n: IntVector):
+        each_cell(n, _uphill_at, (a, out, reach, shift, n))
+
     return {
+        "find_uphill": find_uphill,
         "sample_points": sample_points,
         "sample_strips": sample_strips,
         "sample_strips_with_limits": sample_strips_with_limits,
@@ -267,6 +280,22 @@ def test_the_oracle_would_notice_a_shift_of_a_hundredth_of_a_cell(dim):
     values, points = random_scalar(shape), random_points(shape)
     shifted = map_coordinates(values, points.astype(np.float64) - 1.01, order=1, mode="nearest")
     assert np.abs(sampled(values, points) - shifted).max() > 3e-6
+
+
+def test_a_distance_grows_along_its_normal(dim):
+    """Of a plane whichever way it lies and wherever its values do; nowhere where there is none."""
+    shape, normal = (7, 6, 8)[:dim], np.array([2.0, -3.0, 6.0][:dim]) / np.linalg.norm([2.0, -3.0, 6.0][:dim])
+    grid, _, arrays = closed_box(shape)
+    kernels, out = sampling_kernels(grid.loops), grid.velocity()
+    far_in = (slice(None), *(slice(2, -2),) * dim)
+    plane = 0.1 * np.tensordot(normal, np.indices(shape), 1)
+    for reach, shift in ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5)):
+        kernels.find_uphill(arrays.scalar(plane), out, reach, shift, grid.n)
+        found = grid.to_numpy(out)[far_in]
+        # Differences of values up to 1, each rounded, over a tenth.
+        np.testing.assert_allclose(found, np.broadcast_to(normal.reshape(-1, *[1] * dim), found.shape), atol=5e-6)
+    kernels.find_uphill(arrays.scalar(np.ones(shape)), out, 1.0, 0.0, grid.n)
+    np.testing.assert_array_equal(grid.to_numpy(out)[far_in], 0)
 
 
 @kernel_family

@@ -16,10 +16,9 @@ from test_cli import environment, one_sentence, run, run_code
 from taichi_fluid.bench.runs import environment as machine
 from taichi_fluid.scene import SceneError
 from taichi_fluid.validation import CASES, Case, Run
-from taichi_fluid.validation.bodies import on_line, rising_zeros
-from taichi_fluid.validation.cases import peak
+from taichi_fluid.validation.bodies import on_line
+from taichi_fluid.validation.cases import peak, zeros_of
 from taichi_fluid.validation.report import BEGIN, END, NoValidation, in_markdown, write_markdown
-from taichi_fluid.validation.water import zeros_of
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "validation_cpu.json"
@@ -251,7 +250,7 @@ def test_rows_of_cells_are_read_between_them_and_signals_at_their_zeros():
     y = (np.arange(6) + 0.5) * 0.1
     assert on_line(np.outer([1.0, 3.0], y), 0.1, 0.23) == pytest.approx([0.23, 0.69])
     times = np.linspace(0, 4, 401)
-    assert np.diff(rising_zeros(times, np.sin(2 * np.pi * times / 0.8) + 3.0)) == pytest.approx(0.8, abs=1e-3)
+    assert np.diff(zeros_of(times, np.sin(2 * np.pi * times / 0.8), rising=True)) == pytest.approx(0.8, abs=1e-3)
 
 
 # The document

@@ -7,8 +7,7 @@ no higher than that would feel the pressure of others.
 from .._ti import ti
 from ..boundaries.solids import Solids
 from ..kernels import Array, kernel_family
-from ..operators.interpolation import inside_box, sample
-from ..operators.vectors import length
+from ..operators.interpolation import inside_box, sample, uphill
 from .lattice import bare_solids, ground_of
 from .motion import distance_at
 from .particles import Particles, set_vector, vector_at
@@ -26,14 +25,9 @@ BESIDE = 2.0
 @ti.func
 def _off_by(x, found: Array, given: Array, n, dx):
     """By how much a place is to be moved, in cells: as far as beyond where it lies nearest to the given surface that is found."""
-    q, slope = x + ti.f32(0.5), x * ti.f32(0.0)
+    q = x + ti.f32(0.5)
     depth = -sample(given, 0, inside_box(q, n), n) / dx
-    for axis in ti.static(range(x.n)):
-        for side in ti.static((-0.5, 0.5)):
-            beside = q
-            beside[axis] += ti.f32(side)
-            slope[axis] += ti.f32(2.0 * side) * sample(given, 0, inside_box(beside, n), n)
-    outwards = slope / ti.max(length(slope), ti.f32(1e-20))
+    outwards = uphill(given, q, 0.5, 0.0, n)
     nearest = inside_box(q + depth * outwards, n)
     off = (sample(found, 0, nearest, n) - sample(given, 0, nearest, n)) / dx
     part = ti.min(ti.max((ti.f32(LAST) - depth) * ti.f32(1.0 / (LAST - EVEN)), ti.f32(0.0)), ti.f32(1.0))

@@ -7,6 +7,7 @@ from 1 to n + 1 along its own axis. A displacement in cells is the same in all o
 
 from .._ti import argument, local, subscript, ti, traced
 from ..kernels import ARRAY_BITS, Array, address, cells_of, fast_max, fast_min, flat, strides_of
+from .vectors import length
 
 
 @traced
@@ -106,3 +107,20 @@ def inside_box(q, n):
     """``q`` moved to the nearest point of the box, in the cell-centred index space."""
     half = ti.cast(0.5, ti.f32)
     return fast_min(fast_max(q, half), ti.cast(n, ti.f32) + half)
+
+
+@ti.func
+def uphill(a: Array, q, reach, shift, n):
+    """Unit vector along which a distance ``a`` grows fastest at ``q``, by differences over ``reach`` cells to both sides.
+
+    0 where it grows nowhere. ``a`` lies at centres for a ``shift`` of 0, at the lower corners of cells for a half.
+    """
+    slope = q * ti.f32(0.0)
+    for axis in ti.static(range(q.n)):
+        before, behind = q, q
+        before[axis] -= ti.f32(reach)
+        behind[axis] += ti.f32(reach)
+        slope[axis] = sample(a, 0, inside_box(behind, n) + ti.f32(shift), n) - sample(
+            a, 0, inside_box(before, n) + ti.f32(shift), n
+        )
+    return slope / ti.max(length(slope), ti.f32(1e-20))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .._ti import argument, ti
 from ..grid import Grid
 from ..kernels import Array, flat, float_vector, int_vector, kernel_family, strides_of
-from ..operators.interpolation import inside_box, sample
+from ..operators.interpolation import inside_box, sample, uphill
 from ..operators.vectors import length
 from .camera import Eye, View, box_span
 from .image import Backdrop, Image, Screen, backdrop_arguments
@@ -55,13 +55,7 @@ class Body:
     @ti.func
     def normal_at(self, q):
         """Unit vector out of the liquid."""
-        normal = q * ti.f32(0.0)
-        for axis in ti.static(range(q.n)):
-            before, behind = q, q
-            before[axis] -= ti.f32(1.0)
-            behind[axis] += ti.f32(1.0)
-            normal[axis] = self.height_at(behind) - self.height_at(before)
-        return normal / ti.max(length(normal), ti.f32(1e-6))
+        return uphill(self.phi, q, 1.0, 0.0, self.n)
 
     @ti.func
     def crossed(self, before, after):

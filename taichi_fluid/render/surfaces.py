@@ -2,8 +2,7 @@
 
 from .._ti import argument, ti
 from ..kernels import flat, float_vector, int_vector, strides_of
-from ..operators.interpolation import inside_box, sample
-from ..operators.vectors import length
+from ..operators.interpolation import inside_box, sample, uphill
 
 
 def surface_arguments(surfaces: tuple | None, nothing, dim: int) -> tuple:
@@ -42,13 +41,7 @@ class Obstacle:
     @ti.func
     def normal_at(self, q, reach):
         """Unit vector out of the nearest solid, by differences over ``reach`` cells to both sides."""
-        normal = q * ti.f32(0.0)
-        for axis in ti.static(range(q.n)):
-            before, behind = q, q
-            before[axis] -= reach
-            behind[axis] += reach
-            normal[axis] = self.metres_at(inside_box(behind, self.n)) - self.metres_at(inside_box(before, self.n))
-        return normal / ti.max(length(normal), ti.f32(1e-20))
+        return uphill(self.distance, q, reach, 0.5, self.n)
 
     @ti.func
     def reached(self, start, ray, enter, leave):

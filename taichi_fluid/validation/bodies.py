@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..simulation import Simulation
-from .cases import Run, crossings, peak
+from .cases import Run, peak, zeros_of
 from .exact import faces_of
 from .published import DUETSCH, SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
 
@@ -100,13 +100,6 @@ def cylinder_steady(run: Run) -> None:
     run.between("length of the wake, m", wake_length(simulation), *wanted["wake"])
 
 
-def rising_zeros(times: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Times at which a signal passes its mean upwards."""
-    values = values - values.mean()
-    at = np.flatnonzero((values[:-1] < 0) & (values[1:] >= 0))
-    return crossings(times, values, at)
-
-
 def cylinder_periodic(run: Run) -> None:
     """Schäfer and Turek's 2D-2, Re = 100."""
     simulation = channel_with_cylinder(run, 1.5)
@@ -116,7 +109,7 @@ def cylinder_periodic(run: Run) -> None:
         run.step(simulation, 1)
         history.append(coefficients(simulation, 1.0))
     times, drag, lift, pressure = np.transpose(history)
-    wanted, zeros = SCHAEFER_TUREK_PERIODIC, rising_zeros(times, lift)
+    wanted, zeros = SCHAEFER_TUREK_PERIODIC, zeros_of(times, lift - lift.mean(), rising=True)
     period = float(np.diff(zeros).mean()) if len(zeros) > 1 else math.nan
     run.between("largest drag coefficient", peak(times, drag)[1], *wanted["drag"])
     at, largest = peak(times, lift)

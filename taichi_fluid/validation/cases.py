@@ -237,9 +237,13 @@ class Outcome(NamedTuple):
         }
 
 
-def crossings(times: np.ndarray, values: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Instants at which values pass 0 after those at the places ``before``, linearly between two."""
-    return times[before] - values[before] * (times[before + 1] - times[before]) / (values[before + 1] - values[before])
+def zeros_of(times: Any, values: Any, rising: bool = False) -> np.ndarray:
+    """Instants at which values change sign, linearly between two, or only those where they rise; 0 counts to those below."""
+    t, v = np.array(times), np.array(values)
+    above = v > 0
+    changes = above[1:] & ~above[:-1] if rising else above[1:] != above[:-1]
+    k = np.flatnonzero(changes)
+    return t[k] - v[k] * (t[k + 1] - t[k]) / (v[k + 1] - v[k])
 
 
 def peak(x: Any, values: Any) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..liquid.liquid import Liquid
 from ..scene import Scene
 from ..simulation import Simulation
-from .cases import crossings, peak
+from .cases import peak, zeros_of
 
 GRAVITY = 9.81
 """Of a scene that does not say otherwise, m/s²."""
@@ -80,12 +80,6 @@ def energy_of_cells(simulation: Simulation) -> float:
 def fastest(simulation: Simulation) -> float:
     """Largest component of the velocity of any particle, m/s."""
     return float(np.abs(liquid_of(simulation).particles.to_numpy()["velocity"]).max())
-
-
-def zeros_of(times: Sequence[float], values: Sequence[float]) -> np.ndarray:
-    """Instants at which values change sign; one that is 0 counts to those below."""
-    t, v = np.array(times), np.array(values)
-    return crossings(t, v, np.flatnonzero((v[1:] > 0) != (v[:-1] > 0)))
 
 
 def frequency_of(times: Sequence[float], values: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ import pytest
 from scenes_for_tests import scene, set_state
 
 from taichi_fluid.simulation import Simulation
-from taichi_fluid.validation.bodies import rising_zeros
+from taichi_fluid.validation.cases import zeros_of
 
 CELLS = 16
 """Cells across the disk."""
@@ -49,7 +49,7 @@ def test_a_vortex_street_has_the_published_frequency():
         if simulation.time > 18:
             history.append((simulation.time, simulation.to_numpy("velocity")[1][probe], drag_coefficient(simulation)))
     times, lateral, drags = np.transpose(history)
-    periods = np.diff(rising_zeros(times, lateral))
+    periods = np.diff(zeros_of(times, lateral - np.mean(lateral), rising=True))
     strouhal = 1 / periods.mean()
     assert np.abs(lateral).max() > 0.3
     assert np.ptp(periods) < 0.02 * periods.mean()
