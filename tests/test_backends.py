@@ -323,19 +323,20 @@ def test_a_simulation_from_before_a_new_start_says_so():
         "from scenes_for_tests import plume\n"
         "from taichi_fluid import backend\n"
         "from taichi_fluid._ti import ti\n"
+        "from taichi_fluid.render.renderer import Renderer\n"
         "from taichi_fluid.simulation import Simulation\n"
         "start = lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR, **backend.recommended_options())\n"
         "start(); old = Simulation(plume(2, 8)); old.step()\n"
         "for again in (start, ti.reset):\n"
         "    again()\n"
         "    for use in (old.step, lambda: old.advance(0.1), lambda: old.to_numpy('smoke'), old.check,\n"
-        "                lambda: old.diagnostics.integral(old.state.pressure)):\n"
+        "                lambda: old.diagnostics.integral(old.state.pressure), lambda: Renderer(old, 16, 16)):\n"
         "        try: use(); print('went through')\n"
         "        except RuntimeError as error: print('refused', 're-initialised' in str(error))\n"
         "start(); new = Simulation(plume(2, 8)); new.step(); print('a new one works')\n",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("refused True") == 10, done.stdout
+    assert done.stdout.count("refused True") == 12, done.stdout
     assert "a new one works" in done.stdout
 
 

@@ -18,6 +18,7 @@ from taichi_fluid.boundaries.solids import Motion
 from taichi_fluid.io import checkpoint, stored
 from taichi_fluid.io.rhythm import rhythm_of
 from taichi_fluid.io.stored import before
+from taichi_fluid.scene import bytes_of_state
 from taichi_fluid.viewer.keeping import Keeping
 
 STEPS = 3
@@ -64,6 +65,8 @@ def test_a_flow_goes_on_bit_for_bit(flow, tmp_path):
         simulation.step()
     assert flow != "deep water" or simulation.liquid.core.cells > 0
     path = tf.save(simulation, tmp_path / "flow.checkpoint")
+    held = sum(array.nbytes for array in checkpoint.contents_of(simulation)[0].values())
+    assert held <= bytes_of_state(simulation.scene), "and so much is announced for a copy"
     for _ in range(STEPS):
         simulation.step()
     other = tf.load(path)
@@ -342,7 +345,7 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
         checkpoint.restored(path, scene, arrays, numbers)
 
 
-def test_what_breaks_off_within_a_picture_leaves_the_checkpoint_before_it(tmp_path):
+def test_what_breaks_off_within_a_picture_is_kept_as_it_was_at_the_last_one(tmp_path):
     """From within one a run would make other steps, and its tracers would be a picture behind the flow."""
     simulation, path = small(), tmp_path / "flow.checkpoint"
     keeping = Keeping(simulation, path, rhythm_of(""))
@@ -357,6 +360,24 @@ def test_what_breaks_off_within_a_picture_leaves_the_checkpoint_before_it(tmp_pa
     keeping.look()
     keeping.finish()
     assert stored.read(path)[2]["steps"] == 2
+    keeping._held_at = -np.inf  # a second ago
+    simulation.step()
+    keeping.look()
+    velocity = simulation.to_numpy("velocity")
+    simulation.step()
+    keeping.finish()
+    assert tf.load(path).steps == 3
+    np.testing.assert_array_equal(tf.load(path).to_numpy("velocity"), velocity)
+
+
+def test_what_is_held_of_a_run_that_blows_up_is_not_written(tmp_path):
+    simulation, path = small(), tmp_path / "flow.checkpoint"
+    keeping = Keeping(simulation, path, rhythm_of(""))
+    keeping.look()
+    simulation.step()
+    keeping.forget()
+    keeping.finish()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -440,6 +461,22 @@ def test_a_run_that_was_resumed_ends_where_one_that_nobody_broke_off_does(tmp_pa
     assert stored.read(tmp_path / "some.checkpoint")[0].output.frames == 6, "and may be resumed again, for more"
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
+
+
+def test_a_run_that_is_broken_off_goes_on_from_its_last_pictures(tmp_path):
+    """Where nothing but ``--checkpoint`` was asked for: nearly always in the midst of a picture."""
+    words = ("demo", "plume2d", *SMALL, "--frames", "4000", "--out", "film", "--checkpoint", "some")
+    process = command(*words, cwd=tmp_path)
+    until = time.monotonic() + 200
+    while not (tmp_path / "film" / "frame_00003.png").exists():
+        assert process.poll() is None and time.monotonic() < until, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out.splitlines()[-1] == "some"
+    assert told.splitlines()[-1].endswith("the frames so far are kept. 'taichi-fluid resume some' goes on.")
+    assert stored.read(tmp_path / "some")[2]["steps"] >= 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "killed"])

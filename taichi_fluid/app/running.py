@@ -188,7 +188,8 @@ def common(command: Callable) -> Callable:
         ),
         click.option(
             "--checkpoint", "checkpoint", type=click.Path(path_type=Path), metavar="FILE",
-            help="Record, and keep the state at the end, to go on with 'resume'.  [default: NAME.checkpoint here]",
+            help="Record, and keep the state at the end, or where Ctrl-C or a signal breaks it off, to go on with 'resume'.  "
+            "[default: NAME.checkpoint here]",
         ),
         click.option(
             "--checkpoint-every", "every", metavar="N|30s",
@@ -252,9 +253,9 @@ def run_scene(
             begun.require_rest(scene)
         outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
         numbers.require(scene, outputs)
-        numbers.checkpoints_of(scene)
+        copies = (numbers.checkpoints_of(scene) is not None) + (numbers.on_blow_up != "stop")
         require_installed(scene)
-        require_memory(scene)
+        require_memory(scene, copies)
     except (SceneError, OutputError) as error:
         stop(str(error))
     try:
@@ -363,7 +364,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             simulation.prepare()
         return flow
 
-    output, recorder, waiting, log, probes = scene.output, None, Waiting(), None, None
+    output, recorder, waiting, log, probes, keeping = scene.output, None, Waiting(), None, None, None
     files: dict[str, SeriesFile] = {}
     first = 0 if begun is None else begun.pictures(scene)
     pictures = f"{output.frames - first} frames of {output.width} x {output.height}"
@@ -408,10 +409,13 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         show_files(recorder.written if recorder else [])
         stop(str(error), status=1)
     except (KeyboardInterrupt, Terminated) as broken:
-        show_files(recorder.written if recorder else [])
-        stop_broken_off(
-            broken, "the frames so far are kept." if recorder and recorder.shown else "there is no frame yet."
-        )
+        rest = "the frames so far are kept." if recorder and recorder.shown else "there is no frame yet."
+        written = [*recorder.written] if recorder else []
+        if keeping is not None and keeping.path.exists():
+            written.append(keeping.path)
+            rest += f" 'taichi-fluid resume {keeping.path}' goes on."
+        show_files(written)
+        stop_broken_off(broken, rest)
     except OutputError as error:
         stop(str(error))
     except CheckpointError as error:

@@ -43,11 +43,28 @@ def save(simulation: Simulation, path: str | Path) -> Path:
         OSError: if it cannot be written; what was there before still is.
         RuntimeError: in the middle of a step, or if Taichi was re-initialised.
     """
+    return write(contents_of(simulation), path)
+
+
+Contents = tuple[Arrays, dict[str, str]]
+"""What a checkpoint will hold: arrays, and the texts beside them but for the checksum."""
+
+
+def contents_of(simulation: Simulation) -> Contents:
+    """What ``save`` would write now, in the memory of the host.
+
+    Raises:
+        RuntimeError: as ``save`` does.
+    """
     simulation.require_whole()
-    path = Path(path)
     arrays, numbers = taken_from(simulation)
-    texts = {MARK: str(FORMAT), SCENE: simulation.scene.dumps(), NUMBERS: json.dumps(numbers, allow_nan=False)}
-    texts[SUM] = checksum(arrays, texts)
+    return arrays, {MARK: str(FORMAT), SCENE: simulation.scene.dumps(), NUMBERS: json.dumps(numbers, allow_nan=False)}
+
+
+def write(contents: Contents, path: str | Path) -> Path:
+    """Write what ``contents_of`` has found into a file, as ``save`` does."""
+    path, (arrays, texts) = Path(path), contents
+    texts = {**texts, SUM: checksum(arrays, texts)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:
         try:

@@ -345,7 +345,7 @@ class Liquid:
         if "core" in arrays:
             self.core.allocate()
         for name, array in self._kept().items():
-            if name == "core" and name not in arrays:
+            if name == "core" and name not in arrays and not numbers.get("core"):
                 continue  # kept before there was to be one
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")

@@ -72,6 +72,10 @@ def shown_colour(light: Sequence[float], exposure: float) -> tuple[float, ...]:
     return tuple(np.minimum(x * (a * x + b) / (x * (c * x + d) + e), 1.0) ** (1.0 / GAMMA))
 
 
+AT_ONCE = 2**17
+"""How many values are made bytes at once: what that takes beside the picture stays small, and in the processor's cache."""
+
+
 class Image:
     """Red, green and blue from 0 to 1, interleaved, row after row from the top, at the start of one flat array.
 
@@ -102,7 +106,11 @@ class Image:
         memory = memory_of(self.array)
         values = self.array.to_numpy() if memory is None else memory
         values = values[: 3 * self.width * self.height].reshape(self.height, self.width, 3)
-        return (np.clip(values, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
+        picture = np.empty(values.shape, np.uint8)
+        rows = max(1, AT_ONCE // (3 * self.width))
+        for top in range(0, self.height, rows):
+            picture[top : top + rows] = np.clip(values[top : top + rows], 0.0, 1.0) * 255.0 + 0.5
+        return picture
 
 
 def _checked(width: int, height: int) -> tuple[int, int]:

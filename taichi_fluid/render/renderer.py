@@ -77,6 +77,9 @@ class Renderer(Pictures):
         simulation: What to draw.
         width, height: Of the picture, in pixels; left out, as the scene's output has them.
         spans: What colours and arrows span; the same mapping given to several makes them mean the same in all.
+
+    Raises:
+        RuntimeError: if Taichi was re-initialised after the simulation was built.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Renderer(Pictures):
         height: int | None = None,
         spans: dict[str, Smoothed] | None = None,
     ):
+        simulation.grid.require_runtime()
         self.simulation = simulation
         output = simulation.scene.output
         self.image = Image(width or output.width, height or output.height)

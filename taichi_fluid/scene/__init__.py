@@ -38,7 +38,7 @@ from .fields import (
     choices,
 )
 from .liquid import Body, Liquid
-from .memory import bytes_needed
+from .memory import bytes_needed, bytes_of_state
 from .presets import preset, preset_names
 from .probes import PROBES, Probe
 from .rules import Scene, require_installed
@@ -79,6 +79,7 @@ __all__ = [
     "SphereSource",
     "Vector",
     "bytes_needed",
+    "bytes_of_state",
     "choices",
     "parse_toml",
     "preset",

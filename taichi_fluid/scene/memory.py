@@ -57,6 +57,21 @@ def bytes_needed(scene: Scene) -> int:
     return grids * (int(4 * (words * padded + picture)) + 2**20)
 
 
+def bytes_of_state(scene: Scene) -> int:
+    """Of a copy of what a flow is between two steps; in bytes of the host, an estimate from above."""
+    padded = math.prod(n + 2 for n in scene.domain.shape)
+    dim = scene.dim
+    words = dim + 1 + sum(scene.carried.values())  # velocity, pressure and what is carried
+    words += 1 + (1 + dim if scene.solids else 0)  # what expands; for loads, the pressure before and a velocity
+    if scene.liquid is not None:
+        words += 3  # surface, what is made up for, marks
+        words += (2 * dim + dim * dim) * most_particles(scene) / padded
+        words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0
+    if scene.look.view == "tracers":
+        words += 8 * scene.look.tracers / padded
+    return int(4 * words * padded)
+
+
 def bytes_of_largest_array(scene: Scene) -> int:
     """Of one component for each axis, as a velocity has; in bytes."""
     return 12 * math.prod(n + 2 for n in scene.domain.shape)
@@ -106,9 +121,12 @@ def memory_of_machine() -> int | None:
         return None
 
 
-def require_memory(scene: Scene) -> None:
-    """Raise SceneError for a grid that this machine's own memory, or any array of a backend, cannot hold."""
-    needed, free = bytes_needed(scene), _free_memory()
+def require_memory(scene: Scene, copies: int = 0) -> None:
+    """Raise SceneError for a grid that this machine's own memory, or any array of a backend, cannot hold.
+
+    So many ``copies`` of the flow's state are held beside it.
+    """
+    needed, free = bytes_needed(scene) + copies * bytes_of_state(scene), _free_memory()
     shape = " x ".join(map(str, scene.domain.shape))
     largest = bytes_of_largest_array(scene)
     if largest > MAX_ARRAY_BYTES:

@@ -129,6 +129,10 @@ def record(
                         look(taken)
                     if keeping is not None:
                         keeping.look()
+    except (NotFinite, TooManySteps):
+        if keeping is not None:
+            keeping.forget()
+        raise
     finally:
         try:
             if keeping is not None:
