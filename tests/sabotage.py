@@ -58,7 +58,7 @@ SABOTAGES = {
         "test_loads.py::test_a_plate_that_swings_rubs_with_the_momentum_that_the_fluid_gains",
     ),
     "a checkpoint without the first friction": Sabotage(
-        "simulation/snapshot.py", '            wanted["earlier rubbed"] = rubbed\n', "            pass\n",
+        "simulation/snapshot.py", '            wanted["earlier rubbed"] = earlier.rubbed\n', "            pass\n",
         "test_checkpoints.py::test_a_load_is_what_it_was",
     ),
     "no solids": Sabotage(

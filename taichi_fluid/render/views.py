@@ -175,7 +175,7 @@ class Parts:
         elif name in state.carried:
             values.copy_from(state.carried[name].current)
         elif name == "pressure":
-            values.copy_from(state.pressure)
+            simulation.copy_pressure(values)
         else:
             compute = {
                 "speed": diagnostics.compute_speed,

@@ -17,18 +17,17 @@ def bytes_needed(scene: Scene) -> int:
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
     words += dim + 3 + (dim if scene.domain.grid == "collocated" else 1)  # room to work in
     if scene.solver.scheme == "reflection" and scene.domain.grid == "staggered":
-        words += dim  # the velocity that carries
+        words += dim + 1  # the velocity that carries, the pressure of the first half
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
         words += 2  # the prescribed divergence, and what is left beside it
     if scene.solids:
         words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, regions
+        # For loads the pressure before, or the velocity that friction began with.
+        words += (dim if scene.solver.scheme == "reflection" else 1) if scene.fluid.viscosity else 0
     sides = [side for pair in scene.domain.sides for side in pair]
     if any(side.is_open and side.parts for side in sides):
         words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
-        # For loads the pressure before, and the velocity that friction began with.
-        words += bool(scene.fluid.viscosity) or scene.solver.scheme == "reflection"
-        words += dim if scene.fluid.viscosity and scene.solver.scheme == "reflection" else 0
     spreads = any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values())
     if (scene.fluid.viscosity and scene.liquid is None) or spreads:
         words += 2 + 4 + 3 + 4  # the same again for diffusion

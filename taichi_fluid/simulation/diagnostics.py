@@ -92,6 +92,11 @@ def _write_cut_divergence(c, I, s, u: Array, out: Array, fluid: Array, solids):
 
 
 @ti.func
+def _mean_at(c, I, s, a: Array, b: Array, out: Array):
+    out[c] = ti.f32(0.5) * (a[c] + b[c])
+
+
+@ti.func
 def _subtract_at(c, I, s, a: Array, b: Array):
     a[c] = a[c] - b[c]
 
@@ -184,6 +189,10 @@ def diagnostic_kernels(loops, on):
         each_cell(n, _subtract_at, (a, b))
 
     @ti.kernel
+    def compute_mean(a: Array, b: Array, out: Array, n: IntVector):
+        each_cell(n, _mean_at, (a, b, out))
+
+    @ti.kernel
     def outflows(velocity: Array, n: IntVector, partials: Array, out: Array):
         reduce_to(out, 0, n, partials, ti.f32(0.0), largest, _outflow_at, (velocity, n, on))
         reduce_to(out, 1, n, partials, ti.f32(0.0), add, _outflow_square_at, (velocity, n, on))
@@ -204,6 +213,7 @@ def diagnostic_kernels(loops, on):
         "squares": squares,
         "total": total,
         "subtract": subtract,
+        "compute_mean": compute_mean,
         "outflows": outflows,
         "compute_speed": compute_speed,
         "compute_divergence": compute_divergence,
@@ -328,6 +338,11 @@ class Diagnostics:
     def _require(self, velocity, out) -> None:
         self.grid.require(self.grid.dim, velocity=velocity)
         self.grid.require(out=out)
+
+    def compute_mean(self, a, b, out) -> None:
+        """The mean of two scalars."""
+        self.grid.require(a=a, b=b, out=out)
+        self._kernels.compute_mean(a, b, out, self.grid.n)
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""

@@ -208,11 +208,33 @@ class Engine:
 
     def keep_pressure(self, dt: float, lasting: float) -> None:
         """Keep the pressure before the last projection of a step of ``dt`` s, which diffusion reckons with for ``lasting``."""
+        earlier = self.begin_earlier(self.steps, dt, self.halved, lasting, self.nearest)
+        copy_values(self.state.pressure, earlier.pressure)
+
+    def begin_earlier(self, steps: int, dt: float, halved: bool, lasting: float, nearest: float) -> Earlier:
+        """Have ``earlier`` of a step say so much, and its arrays, which are still to be filled."""
         if self._earlier_pressure is None:
             self._earlier_pressure = self.grid.array()
-        copy_values(self.state.pressure, self._earlier_pressure)
-        rubbed = self.rubbed if self.halved and self.nearest else None
-        self.earlier = Earlier(self.steps, dt, self.halved, lasting, self._earlier_pressure, rubbed, self.nearest)
+        rubbed = self.rubbed if halved and nearest else None
+        self.earlier = Earlier(steps, dt, halved, lasting, self._earlier_pressure, rubbed, nearest)
+        return self.earlier
+
+    @property
+    def first_pressure(self):
+        """The pressure, Pa, of the first half of the last step; None where a step has one projection, and before the first."""
+        earlier = self.earlier
+        return earlier.pressure if earlier and earlier.halved and earlier.steps == self.steps - 1 else None
+
+    def copy_pressure(self, out) -> None:
+        """Write the pressure, Pa, into an array: what presses in the last step, the mean of both halves.
+
+        Each of them makes up for what the other does too much, by a part that is in proportion to the step.
+        """
+        first = self.first_pressure
+        if first is None:
+            copy_values(self.state.pressure, out)
+        else:
+            self.diagnostics.compute_mean(first, self.state.pressure, out)
 
     def light(self) -> Flame:
         """The flame, built at its first use."""

@@ -76,16 +76,16 @@ class SolidsInFlow(Solids):
         if self.solids[index].present(flow.time):
             earlier = flow.earlier if flow.earlier and flow.earlier.steps == flow.steps - 1 else None
             if flow.steps:
-                pressure = self._pressure(flow, earlier, index)
+                pressure = self._pressure(flow, index)
             if flow.scene.fluid.viscosity:
                 friction = self._friction(flow, earlier, index)
         return Load.of(pressure, friction, self.grid.dim)
 
-    def _pressure(self, flow: Any, earlier: Earlier | None, index: int) -> np.ndarray:
+    def _pressure(self, flow: Any, index: int) -> np.ndarray:
         """That of the only projection, or the mean of those of both halves."""
         solver = flow.projection.solver
         weight = solver.system.open if flow.liquid is not None else None
-        pressures = [flow.state.pressure, *([earlier.pressure] if earlier and earlier.halved else [])]
+        pressures = [pressure for pressure in (flow.first_pressure, flow.state.pressure) if pressure is not None]
         return np.mean(
             [self._loads.pressure(index, pressure, solver.inv_diag, weight) for pressure in pressures], axis=0
         )

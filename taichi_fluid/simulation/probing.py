@@ -247,7 +247,7 @@ class Gauge:
         if self._array is None:
             self._array = self.grid.array()
         if quantity == "pressure":
-            self._array.copy_from(simulation.state.pressure)
+            simulation.copy_pressure(self._array)
         else:
             getattr(simulation.diagnostics, f"compute_{quantity}")(velocity, self._array)
         simulation.walls.fill(self._array, PRESSURE if quantity == "pressure" else SCALAR)

@@ -118,10 +118,15 @@ def resample(source: Simulation, target: Simulation) -> None:
         for offset, begin in zip(after.carried[name].begins(), quantity.begins(), strict=True):
             _extend(source, quantity.next, begin, name)
             _resample_component(old, quantity.next, begin, new, out, offset, SCALAR)
-    pressure = before.scratch.first
-    pressure.copy_from(before.pressure)
-    _extend(source, pressure)
-    _resample_component(old, pressure, 0, new, after.pressure, 0, SCALAR)
+    pressures = [(before.pressure, after.pressure)]
+    if source.earlier is not None and source.first_pressure is not None:
+        steps, dt, halved, lasting, *_ = source.earlier
+        pressures.append((source.first_pressure, target.begin_earlier(steps, dt, halved, lasting, 0.0).pressure))
+    for pressure, out in pressures:
+        room = before.scratch.first
+        room.copy_from(pressure)
+        _extend(source, room)
+        _resample_component(old, room, 0, new, out, 0, SCALAR)
     if source.flame is not None and source.expansion is not None:
         # What the velocity is to diverge by goes with it.
         flame = target.light()

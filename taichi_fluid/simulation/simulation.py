@@ -313,11 +313,14 @@ class Simulation(Engine, Flow):
     def to_numpy(self, name: str) -> np.ndarray:
         """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` where it lies, ``(dim, *shape)``.
 
+        The pressure is the mean of the last step, as loads are, and so that of its middle; a constant in it means nothing.
         With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere. Of a liquid ``"level set"`` is the distance
         to its surface, m, negative in it.
         """
         if name == "pressure":
-            return self.grid.to_numpy(self.state.pressure)
+            pressure = self.grid.to_numpy(self.state.pressure)
+            first = self.first_pressure
+            return pressure if first is None else np.float32(0.5) * (self.grid.to_numpy(first) + pressure)
         if name == "fluid" and self.solids:
             return np.ceil(self.grid.to_numpy(self.solids.fluid))
         if name == "level set" and self.liquid is not None:

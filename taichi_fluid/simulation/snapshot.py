@@ -12,7 +12,6 @@ import numpy as np
 
 from .engine import Engine
 from .kept import Arrays, Numbers, out_of, within
-from .loads import Earlier
 
 
 def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
@@ -63,14 +62,10 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
         flame.burnt = float(numbers["burnt"])
         wanted["growth"] = flame.growth
     if "earlier" in numbers:
-        steps, dt, halved, lasting, nearest = numbers["earlier"]
-        engine.keep_pressure(dt, lasting)
-        assert engine.earlier is not None
-        rubbed = engine.rubbed if nearest else None
-        engine.earlier = Earlier(steps, dt, halved, lasting, engine.earlier.pressure, rubbed, nearest)
-        wanted["earlier pressure"] = engine.earlier.pressure
-        if rubbed is not None:
-            wanted["earlier rubbed"] = rubbed
+        earlier = engine.begin_earlier(*numbers["earlier"])
+        wanted["earlier pressure"] = earlier.pressure
+        if earlier.rubbed is not None:
+            wanted["earlier rubbed"] = earlier.rubbed
     for name, array in wanted.items():
         values = arrays.get(name)
         if values is None or values.shape != tuple(array.shape) or values.dtype != np.float32:

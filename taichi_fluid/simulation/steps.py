@@ -364,7 +364,7 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 
 def project(engine: Engine, dt: float) -> None:
     """Make the velocity free of divergence, but for what expands."""
-    if engine.solids and (engine.halved or engine.scene.fluid.viscosity):
+    if engine.halved or (engine.solids and engine.scene.fluid.viscosity):
         engine.keep_pressure(dt, 0.5 * dt if engine.halved else engine.lasting(dt))
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.

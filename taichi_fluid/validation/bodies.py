@@ -66,15 +66,15 @@ def on_line(values: np.ndarray, dx: float, y: float) -> np.ndarray:
 
 
 def pressure_difference(simulation: Simulation) -> float:
-    """Between the foremost and the hindmost point of the cylinder, Pa: parabolas through the three cells outside."""
+    """Between the foremost and the hindmost point of the cylinder, Pa: cubics through the four cells outside."""
     dx = simulation.grid.dx
     pressure = on_line(simulation.to_numpy("pressure").astype(np.float64), dx, MIDDLE)
     x = (np.arange(len(pressure)) + 0.5) * dx
-    front = np.flatnonzero(x < MIDDLE - DIAMETER / 2)[-3:]
-    back = np.flatnonzero(x > MIDDLE + DIAMETER / 2)[:3]
+    front = np.flatnonzero(x < MIDDLE - DIAMETER / 2)[-4:]
+    back = np.flatnonzero(x > MIDDLE + DIAMETER / 2)[:4]
     ends = []
     for cells, place in ((front, MIDDLE - DIAMETER / 2), (back, MIDDLE + DIAMETER / 2)):
-        ends.append(np.polyval(np.polyfit(x[cells] - place, pressure[cells], 2), 0.0))
+        ends.append(np.polyval(np.polyfit(x[cells] - place, pressure[cells], 3), 0.0))
     return float(ends[0] - ends[1])
 
 
