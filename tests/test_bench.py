@@ -279,10 +279,11 @@ def test_kernels_compiled(step_counts):
 
 def test_bytes_per_cell(step_counts):
     numbers, _, bytes_per_cell = step_counts
-    # 132.4 at 32³, of which ghosts are a sixth: 27 words of 4 bytes a cell with its share of ghosts, and a byte to say
+    # 135.2 at 32³, of which ghosts are a sixth: 28 words of 4 bytes a cell with its share of ghosts, and a byte to say
     # where there is smoke and heat; 2 more are partial sums of what is carried, as many on any grid. Three words are the
-    # velocity that a step begins with, one is what is lost of a component. The transforms work in the pressure's own array.
-    assert bytes_per_cell <= (134 if numbers["solver"] == "multigrid-cg" else 122)
+    # velocity that a step begins with, one is the pressure of its first half, one is what is lost of a component. The
+    # transforms work in the pressure's own array.
+    assert bytes_per_cell <= (138 if numbers["solver"] == "multigrid-cg" else 127)
 
 
 @pytest.mark.parametrize("pressure", ["multigrid-cg", "spectral"])
@@ -292,8 +293,8 @@ def test_a_plume_takes_less_than_120_bytes_per_cell(pressure):
     simulation.prepare()
     simulation.step()
     assert {"smoke", "temperature"} < {quantity.name for quantity in simulation.state.quantities()}
-    # 115.5 at 64³, 109.3 at 128³; of the transforms 106.6 at 64³. The first step makes the last four words of them.
-    assert (measure.array_bytes() - held) / 64**3 <= (118 if pressure == "multigrid-cg" else 109)
+    # 119.9 at 64³; of the transforms 111.0. The first step makes the last five words of them.
+    assert (measure.array_bytes() - held) / 64**3 <= (120 if pressure == "multigrid-cg" else 112)
 
 
 @pytest.mark.parametrize(("name", "cells", "each", "most"), [("dam", 64, 132, 211), ("dam2d", 128, 76, 193)])
