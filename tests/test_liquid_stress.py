@@ -107,6 +107,29 @@ def test_what_turns_as_a_whole_feels_no_friction(dim):
     assert turned[1.0] == pytest.approx(turned[0.0], rel=0.04)
 
 
+@pytest.mark.parametrize("viscosity", [1e-4, 0.01, 1.0])
+@pytest.mark.parametrize(("dim", "transfer"), [(2, "apic"), (2, "flip"), (3, "apic")])
+def test_honey_at_rest_stays_at_rest(dim, transfer, viscosity):
+    """Between walls that hold it and around a ball, which bears Archimedes' force.
+
+    Friction on what gravity has accelerated and the pressure not yet held moved it by 0.04, 0.08 and 0.05 sqrt(g h).
+    """
+    ball = {"shape": "sphere", "center": [0.5, 0.25, 0.5][:dim], "radius": 0.13}
+    scene = water(
+        [1.0] * dim, 32 if dim == 2 else 16, [([0.0] * dim, [1.0, 0.5, 1.0][:dim])], solids=[ball],
+        fluid={"viscosity": viscosity}, liquid={"transfer": transfer}, domain={"boundaries": "no-slip"},
+    )  # fmt: skip
+    simulation, fastest = tf.Simulation(scene), 0.0
+    for _ in range(20):
+        simulation.step()
+        fastest = max(fastest, np.abs(simulation.liquid.particles.to_numpy()["velocity"]).max())
+    assert fastest < 1e-4 * np.sqrt(9.81 * 0.5)
+    volume = np.pi * 0.13**2 if dim == 2 else 4 / 3 * np.pi * 0.13**3
+    across, up, *_ = simulation.solids.load(0).force
+    assert up == pytest.approx(scene.fluid.rho * 9.81 * volume, rel=0.01 if dim == 2 else 0.15)  # of two cells' radius
+    assert abs(across) < 1e-3 * up
+
+
 def test_a_film_on_a_wall_flows_as_it_does_between_theory_and_a_wall_that_slips():
     """Down an upright wall that holds it, h = 8 cells: the speed at its surface tends to g h² / (2 nu); without, to g t."""
     scene = water([1.0, 1.0], 32, [([0.0, 0.0], [0.25, 1.0])], fluid={"viscosity": 0.2})

@@ -263,15 +263,17 @@ class Liquid:
         return self._viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
 
     def project(
-        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int, tension: float = 0.0
-    ) -> SolveResult:
+        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int, tension: float = 0.0,
+        again: bool = False,
+    ) -> SolveResult:  # fmt: skip
         """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``.
 
-        ``tension`` is that of the surface, N/m (2D: N).
+        ``tension`` is that of the surface, N/m (2D: N). ``again`` for the same surface, tension does not act once more.
         """
         projection = self.prepare(getattr(self, "_method", "auto"))
-        projection.update(self.phi)
-        if tension:
+        if not again:
+            projection.update(self.phi)
+        if tension and not again:
             if self._tension is None:
                 self._tension = SurfaceTension(self.grid, self._scratch)
             self._tension.find(self.phi)
@@ -287,6 +289,12 @@ class Liquid:
             expansion=self.expansion,
         )
 
+    def extend(self, velocity) -> None:
+        """Continue a velocity that was projected beyond the surface."""
+        assert self.projection is not None
+        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
+        self._smooth.fill_velocity(velocity, keep=True)
+
     def scatter(self, velocity, flip: float | None = None) -> None:
         """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio.
 
@@ -295,11 +303,9 @@ class Liquid:
         Raises:
             RuntimeError: for FLIP without that.
         """
-        assert self.projection is not None
         if flip is not None and self._before is None:
             raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
-        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
-        self._smooth.fill_velocity(velocity, keep=True)
+        self.extend(velocity)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1
         self._known = flip is None

@@ -99,21 +99,29 @@ class _Solids:
 
 @ti.func
 def _write_felt_at(c, I, s, stress, solids):
-    """Where a closed face slips no stress is felt; the pressure keeps the liquid out."""
-    part, cells = stress.part(stress.phi[c]), cells_of(s, stress.n)
+    """Where a closed face slips no stress is felt; the pressure keeps the liquid out. Beyond the box there are no faces."""
+    part, cells, beyond = stress.part(stress.phi[c]), cells_of(s, stress.n), ti.cast(stress.n < I, ti.i32)
     if ti.static(solids.given):
-        for i in ti.static(range(s.n)):
-            if solids.slip(c, s, i) + solids.slip(c + s[i], s, i) > 0:
-                part = ti.f32(0.0)
+        if beyond.sum() == 0:
+            for i in ti.static(range(s.n)):
+                if solids.slip(c, s, i) + solids.slip(c + s[i], s, i) > 0:
+                    part = ti.f32(0.0)
     stress.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells] = part
     for i in ti.static(range(s.n)):
         for j in ti.static(range(i)):
             around = stress.phi[c] + stress.phi[c - s[i]] + stress.phi[c - s[j]] + stress.phi[c - s[i] - s[j]]
             part = stress.part(ti.f32(0.25) * around)
             if ti.static(solids.given):
-                one = solids.slip(c, s, i) + solids.slip(c - s[j], s, i)
-                if one + solids.slip(c, s, j) + solids.slip(c - s[i], s, j) > 0:
-                    part = ti.f32(0.0)
+                for along, across in ti.static(((i, j), (j, i))):
+                    # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
+                    inside = beyond.sum() - beyond[along]
+                    slips = ti.i32(0)
+                    if inside == 0:
+                        slips += solids.slip(c, s, along)
+                    if inside - beyond[across] == 0 and I[across] > 1:
+                        slips += solids.slip(c - s[across], s, along)
+                    if slips > 0:
+                        part = ti.f32(0.0)
             stress.felt[c + ti.static(i + j - 1) * cells] = part
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
 from ..scene.liquid import inflows
@@ -63,29 +64,48 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     engine.fill_velocity()
 
 
-def diffuse_liquid(engine: Any, dt: float) -> None:
-    """Let friction act on the velocity of the liquid."""
+def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
+    """Let friction act on the velocity that pressure and surface leave of that of the liquid.
+
+    Else one at rest, accelerated by gravity and not yet held, would rub against its walls, and never be at rest (Batty and
+    Bridson 2008 project before too). Afterwards the pressure is undone: the projection to come finds the whole of it.
+    """
     if viscosity := engine.scene.fluid.viscosity:
-        velocity, most = engine.state.velocity.current, engine.scene.solver.max_iterations
-        engine.diffusion_results.append(engine.liquid.diffuse(velocity, viscosity, dt, most))
+        velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
+        engine.pressure_result = _project(engine, dt)
+        liquid.extend(velocity)
         engine.fill_velocity()
+        yield
+        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, dt, most))
+        scale = dt / (engine.scene.fluid.rho * engine.grid.dx)
+        liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
+        engine.fill_velocity()
+        yield
 
 
 def project_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Make the velocity of the liquid free of divergence, and give the particles what of it is theirs."""
-    solver, config, liquid = engine.scene.solver, engine.scene.liquid, engine.liquid
-    engine.pressure_result = liquid.project(
+    config, liquid, first = engine.scene.liquid, engine.liquid, engine.pressure_result
+    result = _project(engine, dt, again=first is not None)
+    engine.pressure_result = result if first is None else first.followed_by(result)
+    engine.expansion, engine.pressed = liquid.expansion, dt
+    yield
+    liquid.scatter(engine.state.velocity.current, config.flip if config.transfer == "flip" else None)
+
+
+def _project(engine: Any, dt: float, again: bool = False) -> SolveResult:
+    """Project the velocity; ``again`` in a step, surface and solids are where they were, and tension has acted."""
+    solver = engine.scene.solver
+    return engine.liquid.project(
         engine.state.velocity.current,
         engine.state.pressure,
         dt=dt,
         rho=engine.scene.fluid.rho,
         tolerance=solver.tolerance,
         max_iterations=solver.max_iterations,
-        tension=config.surface_tension,
+        tension=engine.scene.liquid.surface_tension,
+        again=again,
     )
-    engine.expansion, engine.pressed = liquid.expansion, dt
-    yield
-    liquid.scatter(engine.state.velocity.current, config.flip if config.transfer == "flip" else None)
 
 
 def make_foam(engine: Any, dt: float) -> None:

@@ -77,6 +77,10 @@ def pool(run: Run) -> None:
         off = np.abs(level - middle).max() / height
         run.at_most(f"{name}: pressure off the hydrostatic one of its level, over rho g h", off, 1e-4)
         run.between(f"{name}: level, too high by so many cells", (middle - height) * n, -0.1, 0.1)
+    honey = {"fluid": {"viscosity": 0.01}, "domain": {"boundaries": "no-slip"}}
+    simulation = Simulation(run.changed(water([1.0, 1.0], n, [([0.0, 0.0], [1.0, 0.5])], **honey)))
+    speed = _at_rest(run, simulation) / math.sqrt(0.5 * GRAVITY)
+    run.at_most(f"honey between walls that hold it: fastest in {REST_STEPS} steps, over sqrt(g h)", speed, 1e-4)
     simulation = Simulation(run.changed(water([1.0, 1.0], n, fluid={"gravity": list(gravity)})))
     begin_below(simulation, distance)
     speed = _at_rest(run, simulation) / math.sqrt(0.5 * GRAVITY)
