@@ -65,6 +65,11 @@ class Kind:
         return self.through == "convected"
 
     @property
+    def lets_out(self) -> bool:
+        """Whether as much leaves through it as has to. Nothing diffuses through it: nobody knows what is beyond."""
+        return self.is_open or self.is_convected
+
+    @property
     def is_closed(self) -> bool:
         """Whether it is a wall."""
         return not (self.passes or self.wraps)
@@ -235,7 +240,7 @@ class Side:
     @property
     def lets_out(self) -> bool:
         """Whether as much leaves through any of it as has to."""
-        return self.is_open or self.is_convected
+        return any(patch.kind.lets_out for patch in self.patches)
 
     @property
     def varies(self) -> bool:

@@ -72,6 +72,11 @@ class Walls:
         return any(side.is_open for side in self._flat)
 
     @property
+    def lets_out(self) -> bool:
+        """Whether as much leaves through any side as has to."""
+        return any(side.lets_out for side in self._flat)
+
+    @property
     def fastest(self) -> float:
         """Largest velocity component of a side, m/s."""
         return self._fastest
@@ -229,7 +234,8 @@ class Walls:
         if component == SCALAR:
             if name and side.holds(name):  # the wall is half a cell away from the first value and from its ghost
                 return Rule(-1.0, side.value(name, k))
-            return Rule(0.0, self._entering(side, name, k)) if name and kind.passes and not keep else Rule(1.0)
+            enters = name and kind.passes and not (keep and kind.lets_out)
+            return Rule(0.0, self._entering(side, name, k)) if enters else Rule(1.0)
         if component == axis and not self.grid.collocated:
             outflow = self._outflows[i].velocity if kind.is_convected else None
             if outflow is not None:
@@ -259,7 +265,8 @@ class Walls:
             name: Of a scalar that is carried: what enters through an inflow has its ``values``, through an open side
                 what is outside, and a wall that holds a value has that halfway between its ghosts and what is inside.
                 Left out, and at all other walls, the ghosts copy what is inside.
-            keep: Leave the faces on open sides as they are, which after a projection are part of the solution.
+            keep: Leave the faces on open sides as they are, which after a projection are part of the solution; of a scalar,
+                let the ghosts beyond open sides and outflows copy what is inside, so that nothing diffuses through.
 
         Raises:
             ValueError: for an array that is not of the grid, or no component that begins at ``offset``.
@@ -472,7 +479,7 @@ class Walls:
 
     def _held(self, i: int, patch: Side, component: int, name: str | None) -> float:
         if component == SCALAR:
-            return 2.0 if patch.holds(name) else float(bool(name) and patch.kind.passes)
+            return 2.0 if patch.holds(name) else float(bool(name) and patch.kind.passes and not patch.kind.lets_out)
         return patch.kind.diffusion(component == i // 2, self.grid.dx, not self.grid.collocated)
 
     def held_in_part(self, component: int, name: str | None) -> list[int]:

@@ -292,8 +292,9 @@ class Extension:
     def __init__(self, grid: Grid, solids: Solids | None):
         self.grid, self.solids = grid, solids
         self._kernels = extension_kernels(grid.loops)
-        # Rows are a CPU's; of those of ghosts none has anything known.
-        self._rows = ti.ndarray(ti.f32, grid.cells // (grid.shape[-1] + 2) if grid.loops.rows else 1)
+        # Rows are a CPU's; of those of ghosts, and of the ones beside the last of these, none has anything known.
+        rows = grid.cells // (grid.shape[-1] + 2) + grid.shape[-2] + 2
+        self._rows = ti.ndarray(ti.f32, rows if grid.loops.rows else 1)
         self._rows.fill(0.0)
 
     def from_particles(self, velocity, weight, layers: int) -> None:

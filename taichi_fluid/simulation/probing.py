@@ -309,6 +309,8 @@ class Gauge:
         kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
         velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
         spread = 0.0 if probe.quantity == VOLUME else self._diffusivity(probe.quantity or "") / grid.dx
+        if on_side and walls.sides[axis][int(last)].lets_out:
+            spread = 0.0
         for k, (array, begin) in enumerate(fields):
             region = index(*lower), index(*upper), where, spread, grid.n
             kernels.sum_flux(velocity, open, array, begin, *region, self._partials, self._out)
