@@ -142,6 +142,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         level.copy_from(source.liquid.phi)
         _resample_component(old, level, 0, new, target.liquid.phi, 0, SCALAR)
         target.liquid.take_over(out)
+        target.liquid.target = round(source.liquid.target * (old.dx / new.dx) ** old.dim)
     target.fill()
 
 
