@@ -13,6 +13,7 @@ from taichi_fluid.scene import Probe, Scene, SceneError
 from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.probes import Probes
 from taichi_fluid.simulation.probing import budget
+from taichi_fluid.validation.water import water
 
 SHAPE, DX = (9, 7, 8), 0.1
 SMOKE = [{"shape": "sphere", "center": [0.3, 0.3, 0.3], "radius": 0.1, "smoke": 1.0, "dye": [1.0, 0.5, 0.2]}]
@@ -389,3 +390,18 @@ def test_a_plot_has_a_panel_for_each_kind_of_number_of_a_log(tmp_path):
     ] == [1] * 6
     assert "steps" not in text
     assert "10^{-4}" in text
+
+
+def test_of_a_liquid_what_is_below_the_surface_passes_a_plane(dim):
+    """As much as it is deep, where all of it moves alike; the velocity that goes on into the air, three cells of it, is none."""
+    for depth in (0.5, 0.375):
+        top = [1.0, depth, 1.0][:dim]
+        simulation = Simulation(water([1.0] * dim, 16, [([0.0] * dim, top)], fluid={"gravity": [0.0] * dim}))
+        simulation.set(velocity=[1.0, 0.5, 0.0][:dim])
+        planes = [
+            {"name": name, "kind": "plane", "quantity": "volume", "axis": name, "position": 0.25} for name in ("x", "y")
+        ]
+        with Probes(simulation, planes) as probes:
+            row = probes.rows[-1]
+        # The surface is found to a few thousandths of a cell.
+        assert (row["x"], row["y"]) == pytest.approx((depth, 0.5), abs=1e-3)

@@ -11,8 +11,12 @@ from ..boundaries.walls import PRESSURE, SCALAR
 from ..carried import rate_of
 from ..kernels import PARTIALS, Array, Reduction, add, array_of, cells_of, int_vector, kernel_family, largest
 from ..operators.interpolation import sample
+from ..operators.shapes import covered_part
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
 from .diagnostics import NOT_FINITE
+
+LINES = 4
+"""Across a face, by which it is found how much of it is in a liquid, in 3D."""
 
 
 @ti.func
@@ -72,7 +76,8 @@ class _Plane:
 
     ``on_side`` is 1 where it is a side of the box: what leaves there has what is inside, what enters what is beyond.
     ``whole`` is 1 where to diffusion an open face counts whole, as beside solids that hold what is carried; ``spread`` is
-    the diffusivity of that over the edge of a cell, m/s.
+    the diffusivity of that over the edge of a cell, m/s. Of a liquid, if it is ``wet``, only what is below the surface counts,
+    where ``level``, its distance in m, is negative.
     """
 
     axis: object
@@ -81,9 +86,27 @@ class _Plane:
     whole: object
     spread: object
     n: object
+    level: object
     collocated: bool
     cut: bool
     carries: bool
+    wet: bool
+
+    @ti.func
+    def wet_part(self, J):
+        """How much of the lower face of the cell at position ``J`` lies in the liquid, by lines across it."""
+        q, total, lines = ti.cast(J, ti.f32), ti.f32(0.0), ti.static(LINES if J.n == 3 else 1)
+        one, two = (self.axis + ti.i32(1)) % ti.i32(J.n), (self.axis + ti.i32(2)) % ti.i32(J.n)
+        q[self.axis] -= ti.f32(0.5)
+        for k in range(lines):
+            begin = q
+            if ti.static(J.n == 3):
+                begin[two] += (ti.cast(k, ti.f32) + ti.f32(0.5)) / ti.f32(lines) - ti.f32(0.5)
+            end = begin
+            begin[one] -= ti.f32(0.5)
+            end[one] += ti.f32(0.5)
+            total += covered_part(sample(self.level, 0, begin, self.n), sample(self.level, 0, end, self.n))
+        return total / ti.f32(lines)
 
 
 @ti.func
@@ -102,6 +125,10 @@ def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
             flux = ti.f32(0.5) * (u[face] + u[face - step])
         if ti.static(plane.cut):
             flux *= open[face]
+        if ti.static(plane.wet):
+            J = I
+            J[plane.axis] += plane.upper
+            flux *= plane.wet_part(J)
         if ti.static(plane.carries):
             below, above = a[offset + cell - step], a[offset + cell]
             passing = ti.f32(0.5) * (below + above)
@@ -177,7 +204,7 @@ def region_kernels(loops, cut):
 
 
 @kernel_family
-def plane_kernels(loops, collocated, cut, carries):
+def plane_kernels(loops, collocated, cut, carries, wet):
     IntVector = loops.IntVector
 
     @ti.kernel
@@ -186,6 +213,7 @@ def plane_kernels(loops, collocated, cut, carries):
         open: Array,
         a: Array,
         offset: ti.i32,
+        level: Array,
         lower: IntVector,
         upper: IntVector,
         where: ti.types.vector(4, ti.i32),
@@ -194,7 +222,7 @@ def plane_kernels(loops, collocated, cut, carries):
         sums: Array,
         out: Array,
     ):
-        plane = _Plane(where[0], where[1], where[2], where[3], spread, n, collocated, cut, carries)
+        plane = _Plane(where[0], where[1], where[2], where[3], spread, n, level, collocated, cut, carries, wet)
         region = _Region(lower, upper, open, False)
         loops.reduce_to(out, 0, n, sums, ti.f32(0.0), add, _flux_in, (u, open, a, offset, plane, region))
 
@@ -306,14 +334,16 @@ class Gauge:
         whole = any(probe.quantity in solid.values for solid in solids.solids) if solids else False
         where, index = int_vector(4)(axis, int(last), on_side, int(whole)), int_vector(grid.dim)
         fields = [(self._nothing, 0)] if probe.quantity == VOLUME else self._fields(probe.quantity or "")
-        kernels = plane_kernels(grid.loops, grid.collocated, solids is not None, probe.quantity != VOLUME)
+        liquid = self.simulation.liquid
+        what = grid.collocated, solids is not None, probe.quantity != VOLUME, liquid is not None
+        kernels, level = plane_kernels(grid.loops, *what), self._nothing if liquid is None else liquid.phi
         velocity, open, values = self.simulation.state.velocity.current, solids.open if solids else self._nothing, {}
         spread = 0.0 if probe.quantity == VOLUME else self._diffusivity(probe.quantity or "") / grid.dx
         if on_side and walls.sides[axis][int(last)].lets_out:
             spread = 0.0
         for k, (array, begin) in enumerate(fields):
             region = index(*lower), index(*upper), where, spread, grid.n
-            kernels.sum_flux(velocity, open, array, begin, *region, self._partials, self._out)
+            kernels.sum_flux(velocity, open, array, begin, level, *region, self._partials, self._out)
             values[_ends(k, fields)] = self._out[0] * grid.dx ** (grid.dim - 1)
         return values
 
