@@ -49,6 +49,7 @@ NOT_IN_A_STEP = {
     "matching_kernels",
     "mesh_kernels",
     "resample_kernels",
+    "viscous_load_kernels",
     "wet_kernels",
 }
 

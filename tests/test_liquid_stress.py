@@ -164,3 +164,30 @@ def test_a_solid_that_holds_drags_honey_along_and_one_that_slips_does_not():
         drags[slip] = (along / (away[near] ** 2).sum(1)).mean()
     assert drags[False] > 0.5
     assert abs(drags[True]) < 0.1 * drags[False]
+
+
+def test_a_disk_that_turns_bears_the_momentum_that_honey_gains(tmp_path):
+    """Nearly, as friction is of first order at solids; what slips bears nothing, and what turns in the air neither."""
+    found = {}
+    for name, height, slip in (("turns", 0.95, False), ("slips", 0.95, True), ("in the air", 0.2, False)):
+        disk = {"shape": "sphere", "center": [0.5, 0.475], "radius": 0.2, "angular_velocity": 1.0, "slip": slip}
+        scene = water(
+            [1.0, 1.0], 48, [([0.0, 0.0], [1.0, height])], solids=[disk], fluid={"viscosity": 0.01, "gravity": [0.0, 0.0]},
+            solver={"dt": 0.005},
+        )  # fmt: skip
+        simulation, impulse = tf.Simulation(scene), 0.0
+        for _ in range(20):
+            simulation.step()
+            impulse -= simulation.solids.load(0).friction_torque[0] * 0.005
+        parts = simulation.liquid.particles.to_numpy()
+        (x, y), (u, v) = (parts["position"] - [0.5, 0.475]).T, parts["velocity"].T
+        found[name] = impulse, scene.fluid.rho * simulation.liquid.volume * (x * v - y * u).mean()
+        if name == "turns":
+            again = tf.load(tf.save(simulation, tmp_path / "disk"))
+            assert again.solids.load(0) == simulation.solids.load(0), "and a checkpoint knows it"
+    given, gained = found["turns"]
+    assert 1.0 < gained < 1.79  # 4 pi R³ rho omega sqrt(nu t / pi), as of a flat wall
+    assert given == pytest.approx(gained, rel=0.3)
+    assert found["slips"][0] == 0
+    assert abs(found["slips"][1]) < 0.1 * gained
+    assert found["in the air"][0] == 0

@@ -72,11 +72,6 @@ class Walls:
         return any(side.is_open for side in self._flat)
 
     @property
-    def lets_out(self) -> bool:
-        """Whether as much leaves through any side as has to."""
-        return any(side.lets_out for side in self._flat)
-
-    @property
     def fastest(self) -> float:
         """Largest velocity component of a side, m/s."""
         return self._fastest

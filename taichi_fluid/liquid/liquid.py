@@ -256,11 +256,16 @@ class Liquid:
         self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
 
-    def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
-        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
+    @property
+    def viscosity(self) -> Viscosity:
+        """What lets friction act, made at its first use."""
         if self._viscosity is None:
             self._viscosity = Viscosity(self.grid, self.walls, self.solids)
-        return self._viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
+        return self._viscosity
+
+    def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
+        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
+        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
 
     def project(
         self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int, tension: float = 0.0,
@@ -350,6 +355,8 @@ class Liquid:
         self.core.clear()
         if "core" in arrays:
             self.core.allocate()
+        if "rubbed" in arrays:
+            self.viscosity.rubbed  # noqa: B018 - room for it
         for name, array in self._kept().items():
             if name == "core" and name not in arrays and not numbers.get("core"):
                 continue  # kept before there was to be one
@@ -367,7 +374,9 @@ class Liquid:
 
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
-        return kept | ({"core": self.core.marks} if self.core.active else {})
+        kept |= {"core": self.core.marks} if self.core.active else {}
+        rubs = self._viscosity is not None and self.solids is not None
+        return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
 
     def _sort(self) -> None:
         self.particles.sort()

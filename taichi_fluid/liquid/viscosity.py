@@ -8,12 +8,15 @@ sides have their velocity.
 
 import math
 
+import numpy as np
+
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, add, cells_of, float_vector, kernel_family
+from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family
 from ..kernels.reduce import PARTIALS
+from ..physics.loads import NUMBERS, Rows, load_of, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
 
@@ -213,6 +216,53 @@ def _mirror_at(c, I, s, d: Array, n, mirrors, axis: ti.template()):
             d[upper + k] = mirrors[2 * axis + 1] * d[upper - s[axis] + k]
 
 
+@ti.func
+def _load_at(c, I, s, u: Array, stress, solids, rows):
+    """What the stress pushes the closed faces of a cell with that belong to a solid: it takes as much from the liquid."""
+    total = no_load()
+    for axis in ti.static(range(s.n)):
+        if I[axis] > 1 and solids.leave(c, s, axis) == 0:
+            row = solids.cut.row_at(c, s, axis)
+            if rows.has(row):
+                push = stress.push(u, c, s, axis)
+                total += load_of(solids.cut, row, solids.cut.middle_of(I, axis), axis, push)
+    return total
+
+
+@kernel_family
+def viscous_load_kernels(loops):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def sum_load(
+        u: Array,
+        phi: Array,
+        felt: Array,
+        begin: ti.i32,
+        end: ti.i32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+        partials: Array,
+        out: Array,
+    ):
+        """Of stress over viscosity: by a velocity, m/s, times a length in 3D."""
+        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), True)
+        stress = _Stress(phi, felt, n, dx, ti.f32(1.0))
+        loops.reduce(n, partials, Reduction(no_load(), add, _load_at, (u, stress, solids, Rows(begin, end))))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            total = loops.reduced(partials, no_load(), add)
+            for k in ti.static(range(NUMBERS)):
+                out[k] = total[k]
+
+    return (sum_load,)
+
+
 @kernel_family
 def viscosity_kernels(loops, given):
     Index, Point, Sides = loops.IntVector, loops.FloatVector, float_vector(2 * loops.dim)
@@ -312,6 +362,7 @@ class Viscosity:
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
         self._partials, self._scalars = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
+        self._rubbed = None
         kinds = [side.kind for pair in walls.sides for side in pair]
         self._mirrors = float_vector(2 * grid.dim)(*(kind.mirror(False, grid.dx) for kind in kinds))
 
@@ -344,7 +395,35 @@ class Viscosity:
                 iterations += 1
             square = float(self._scalars.to_numpy()[_RR])
         relative = math.sqrt(square / first) if first > 0 else 0.0
+        if self.solids is not None:
+            copy_values(velocity, self.rubbed)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         if not math.isfinite(square):
             status = Status.NOT_FINITE
         return SolveResult(iterations, relative, status, 0.0)
+
+    @property
+    def rubbed(self):
+        """The velocity that ``diffuse`` has left beside solids, by which they know what they bear; made at its first use."""
+        if self._rubbed is None:
+            self._rubbed = self.grid.velocity()
+        return self._rubbed
+
+    def load(self, index: int, phi, viscosity: float) -> np.ndarray:
+        """Force, N (2D: N/m), and torque about its pivot of friction on the solid of a number in the last step: two rows of three.
+
+        Args:
+            index: Which solid.
+            phi: Distance to the surface then, m.
+            viscosity: Dynamic, Pa s.
+        """
+        assert self.solids is not None
+        solids, partials = self.solids.arguments(), ti.ndarray(ti.f32, NUMBERS * PARTIALS)
+        out = ti.ndarray(ti.f32, NUMBERS)
+        self._kernels.set_up(phi, self._felt, self._inv_diag, 1.0, *solids)
+        rows = rows_of(self.solids, index)
+        viscous_load_kernels(self.grid.costly_loops).sum_load(
+            self.rubbed, phi, self._felt, *rows, *solids, partials, out
+        )
+        scale = viscosity * self.grid.dx ** (self.grid.dim - 2)
+        return scale * out.to_numpy().astype(float).reshape(2, 3)

@@ -23,7 +23,7 @@ from ..limits import require_not_negative
 from ..operators.vectors import cross
 from .friction import NEAREST, Component, Surface, Unknowns, beside_solids_kernels
 
-_NUMBERS = 6
+NUMBERS = 6
 """Of a load: three of the force and three of the torque, in 2D with zeros between."""
 
 
@@ -68,7 +68,7 @@ def _sum(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
 
 
 @argument
-class _Rows:
+class Rows:
     """The rows of the table of motions that a solid and its images have: from ``begin`` to ``end``."""
 
     begin: object
@@ -80,6 +80,12 @@ class _Rows:
         return self.begin <= row and row < self.end
 
 
+def rows_of(solids: Solids, index: int) -> tuple[int, int]:
+    """Where the rows of a solid and its images begin and end in the table of motions."""
+    rows = MOTION_ROW * solids.images
+    return index * rows, (index + 1) * rows
+
+
 @traced
 def _three(x):
     """A vector with a third component, 0 in 2D."""
@@ -88,14 +94,15 @@ def _three(x):
 
 
 @traced
-def _nothing(count=_NUMBERS):
+def no_load(count=NUMBERS):
+    """Force and torque of 0, or so many zeros."""
     return ti.Vector([ti.cast(0.0, ti.f32)] * count)
 
 
 @ti.func
-def _load_of(solids, row, x, axis, force):
+def load_of(solids, row, x, axis, force):
     """A force along ``axis`` that acts at ``x`` on the solid of a row, and its torque."""
-    lever, along = _three(x), _nothing(3)
+    lever, along = _three(x), no_load(3)
     for k in ti.static(range(3)):
         lever[k] -= solids.motions[row + 6 + k]
     along[axis] = force
@@ -106,7 +113,7 @@ def _load_of(solids, row, x, axis, force):
 @ti.func
 def _pressure_load_at(c, I, s, pressure: Array, solved: Array, rows, solids):
     """Of one cell: its pressure times what is covered of each of its faces."""
-    total = _nothing()
+    total = no_load()
     if solved[c] > 0:
         for axis in range(s.n):
             for side in range(2):
@@ -116,7 +123,7 @@ def _pressure_load_at(c, I, s, pressure: Array, solved: Array, rows, solids):
                 if covered > 0:
                     row, out = solids.row_at(lower, s, axis), ti.f32(2.0) * ti.cast(side, ti.f32) - ti.f32(1.0)
                     if rows.has(row):
-                        total += _load_of(solids, row, solids.middle_of(J, axis), axis, out * covered * pressure[c])
+                        total += load_of(solids, row, solids.middle_of(J, axis), axis, out * covered * pressure[c])
     return total
 
 
@@ -139,7 +146,7 @@ def _slope_at(c, s, axis, pressure: Array, weight: Array, solids):
 @ti.func
 def _volume_load_at(c, I, s, pressure: Array, solved: Array, weight: Array, rows, solids):
     """Of one cell: what the slope of its pressure does to what is covered of it, beyond what faces say that is."""
-    total = _nothing()
+    total = no_load()
     if solved[c] > 0:
         covered = solids.covered_volume_at(c, s)
         if covered > 0:
@@ -152,14 +159,14 @@ def _volume_load_at(c, I, s, pressure: Array, solved: Array, weight: Array, rows
                 if rows.has(row):
                     push = (by_faces - covered) * _slope_at(c, s, axis, pressure, weight, solids)
                     middle = ti.f32(0.5) * (solids.middle_of(I, axis) + solids.middle_of(J, axis))
-                    total += _load_of(solids, row, middle, axis, push)
+                    total += load_of(solids, row, middle, axis, push)
     return total
 
 
 @ti.func
 def _turning_at(solids, row, axis: ti.template(), component):
     """How fast the velocity of a turning solid changes along ``axis``, 1/s."""
-    spin, step = ti.Vector([solids.motions[row + 3 + k] for k in ti.static(range(3))]), _nothing(3)
+    spin, step = ti.Vector([solids.motions[row + 3 + k] for k in ti.static(range(3))]), no_load(3)
     step[axis] = ti.f32(1.0)
     turning = cross(spin, step)
     return turning[component]
@@ -171,7 +178,7 @@ def _friction_load_at(c, I, s, u, unknowns, rows, surface):
 
     The stress is that of what moves relative to the solid: without the change of its own velocity along the way.
     """
-    total, component, solids = _nothing(), u.component, surface.solids
+    total, component, solids = no_load(), u.component, surface.solids
     if unknowns.mask[c] > 0 and I[component] >= unknowns.first[component]:
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
@@ -185,7 +192,7 @@ def _friction_load_at(c, I, s, u, unknowns, rows, surface):
                     if pull[0] > 0:
                         slope = side * _turning_at(solids, row, axis, component) - pull[1] / solids.dx
                         x = surface.crossing_at(c, s, J, step, component, axis, side)
-                        total += _load_of(solids, row, x, component, slope)
+                        total += load_of(solids, row, x, component, slope)
     return total
 
 
@@ -197,8 +204,8 @@ def load_kernels(loops):
     def write_sum(out: Array, partials: Array):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            total = reduced(partials, _nothing(), add)
-            for k in ti.static(range(_NUMBERS)):
+            total = reduced(partials, no_load(), add)
+            for k in ti.static(range(NUMBERS)):
                 out[k] = total[k]
 
     @ti.kernel
@@ -217,8 +224,8 @@ def load_kernels(loops):
         partials: Array,
         out: Array,
     ):
-        rows, solids = _Rows(begin, end), CutCells(open, distance, owner, motions, n, origin, dx)
-        reduce(n, partials, Reduction(_nothing(), add, _pressure_load_at, (pressure, solved, rows, solids)))
+        rows, solids = Rows(begin, end), CutCells(open, distance, owner, motions, n, origin, dx)
+        reduce(n, partials, Reduction(no_load(), add, _pressure_load_at, (pressure, solved, rows, solids)))
         write_sum(out, partials)
 
     @ti.kernel
@@ -238,8 +245,8 @@ def load_kernels(loops):
         partials: Array,
         out: Array,
     ):
-        rows, solids = _Rows(begin, end), CutCells(open, distance, owner, motions, n, origin, dx)
-        load = Reduction(_nothing(), add, _volume_load_at, (pressure, solved, weight, rows, solids))
+        rows, solids = Rows(begin, end), CutCells(open, distance, owner, motions, n, origin, dx)
+        load = Reduction(no_load(), add, _volume_load_at, (pressure, solved, weight, rows, solids))
         reduce(n, partials, load)
         write_sum(out, partials)
 
@@ -265,9 +272,9 @@ def load_kernels(loops):
         out: Array,
     ):
         surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest)
-        unknowns, rows = Unknowns(clearance, first, wrap, n), _Rows(begin, end)
+        unknowns, rows = Unknowns(clearance, first, wrap, n), Rows(begin, end)
         u = Component(a, offset, component)
-        reduce(n, partials, Reduction(_nothing(), add, _friction_load_at, (u, unknowns, rows, surface)))
+        reduce(n, partials, Reduction(no_load(), add, _friction_load_at, (u, unknowns, rows, surface)))
         write_sum(out, partials)
 
     return sum_pressure, sum_volumes, sum_friction
@@ -284,7 +291,7 @@ class Loads:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self._partials, self._out = ti.ndarray(ti.f32, _NUMBERS * PARTIALS), ti.ndarray(ti.f32, _NUMBERS)
+        self._partials, self._out = ti.ndarray(ti.f32, NUMBERS * PARTIALS), ti.ndarray(ti.f32, NUMBERS)
         self._kernels = load_kernels(grid.costly_loops)
 
     def pressure(self, index: int, pressure, solved, weight=None) -> np.ndarray:
@@ -339,9 +346,7 @@ class Loads:
         return self.grid.array()
 
     def _rows(self, index: int) -> tuple[int, int]:
-        """Where the rows of a solid and its images begin and end in the table of motions."""
-        rows = MOTION_ROW * self.solids.images
-        return index * rows, (index + 1) * rows
+        return rows_of(self.solids, index)
 
     def _sum(self, scale: float) -> np.ndarray:
         return scale * self.grid.dx ** (self.grid.dim - 1) * self._out.to_numpy().astype(float).reshape(2, 3)

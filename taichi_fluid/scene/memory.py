@@ -40,6 +40,7 @@ def bytes_needed(scene: Scene) -> int:
             2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
         )  # surface, marks, faces of all levels, counts, places
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
+        words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
@@ -63,7 +64,9 @@ def bytes_of_state(scene: Scene) -> int:
     words = dim + 1 + sum(scene.carried.values())  # velocity, pressure and what is carried
     words += 1 + (1 + dim if scene.solids else 0)  # what expands; for loads, the pressure before and a velocity
     if scene.liquid is not None:
-        words += 3  # surface, what is made up for, marks
+        words += 3 + (
+            dim if scene.fluid.viscosity and scene.solids else 0
+        )  # surface, what is made up for, marks, friction
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0
     if scene.look.view == "tracers":

@@ -77,8 +77,12 @@ class SolidsInFlow(Solids):
             earlier = flow.earlier if flow.earlier and flow.earlier.steps == flow.steps - 1 else None
             if flow.steps:
                 pressure = self._pressure(flow, index)
-            if flow.scene.fluid.viscosity:
+            if flow.scene.fluid.viscosity and flow.liquid is None:
                 friction = self._friction(flow, earlier, index)
+            elif flow.scene.fluid.viscosity and flow.steps:
+                friction = flow.liquid.viscosity.load(
+                    index, flow.liquid.phi, flow.scene.fluid.rho * flow.scene.fluid.viscosity
+                )
         return Load.of(pressure, friction, self.grid.dim)
 
     def _pressure(self, flow: Any, index: int) -> np.ndarray:
