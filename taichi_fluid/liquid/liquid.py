@@ -358,8 +358,8 @@ class Liquid:
         if "rubbed" in arrays:
             self.viscosity.rubbed  # noqa: B018 - room for it
         for name, array in self._kept().items():
-            if name == "core" and name not in arrays and not numbers.get("core"):
-                continue  # kept before there was to be one
+            if name not in arrays and (name == "rubbed" or (name == "core" and not numbers.get("core"))):
+                continue  # kept before there was any
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
             array.from_numpy(np.ascontiguousarray(arrays[name]))

@@ -6,6 +6,7 @@ Each term counts by the part of its own cube that is liquid, around a face, a ce
 sides have their velocity.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -409,6 +410,11 @@ class Viscosity:
             self._rubbed = self.grid.velocity()
         return self._rubbed
 
+    @functools.cached_property
+    def _sums(self):
+        """Room for a load, and for what it is summed from."""
+        return ti.ndarray(ti.f32, NUMBERS * PARTIALS), ti.ndarray(ti.f32, NUMBERS)
+
     def load(self, index: int, phi, viscosity: float) -> np.ndarray:
         """Force, N (2D: N/m), and torque about its pivot of friction on the solid of a number in the last step: two rows of three.
 
@@ -418,8 +424,7 @@ class Viscosity:
             viscosity: Dynamic, Pa s.
         """
         assert self.solids is not None
-        solids, partials = self.solids.arguments(), ti.ndarray(ti.f32, NUMBERS * PARTIALS)
-        out = ti.ndarray(ti.f32, NUMBERS)
+        solids, (partials, out) = self.solids.arguments(), self._sums
         self._kernels.set_up(phi, self._felt, self._inv_diag, 1.0, *solids)
         rows = rows_of(self.solids, index)
         viscous_load_kernels(self.grid.costly_loops).sum_load(
