@@ -212,6 +212,7 @@ def doors(dim):
         (diagnostics.kinetic_energy, {"velocity": v()}),
         (diagnostics.enstrophy, {"velocity": v()}),
         (diagnostics.divergence, {"velocity": v(), "expansion": s()}),
+        (diagnostics.compute_mean, {"a": s(), "b": s(), "out": s()}),
         (diagnostics.compute_speed, {"velocity": v(), "out": s()}),
         (diagnostics.compute_divergence, {"velocity": v(), "out": s()}),
         (diagnostics.compute_vorticity, {"velocity": v(), "out": s()}),
