@@ -17,7 +17,7 @@ from taichi_fluid.validation.stress import (
     rayleigh,
     spread,
 )
-from taichi_fluid.validation.water import frequency_of, water
+from taichi_fluid.validation.water import begin_below, filled_part, frequency_of, water
 
 
 def drop(dim, resolution, **liquid):
@@ -128,6 +128,30 @@ def test_honey_at_rest_stays_at_rest(dim, transfer, viscosity):
     across, up, *_ = simulation.solids.load(0).force
     assert up == pytest.approx(scene.fluid.rho * 9.81 * volume, rel=0.01 if dim == 2 else 0.15)  # of two cells' radius
     assert abs(across) < 1e-3 * up
+
+
+@pytest.mark.parametrize(("length", "viscosity"), [(0.25, 0.05), (0.125, 0.1)])
+def test_ripples_on_a_film_level_as_theory_says(length, viscosity):
+    """Slowly enough for inertia to be nothing, at S. E. Orchard's rate (1962); waves of 16 and 8 cells, a film of 6.
+
+    Friction on what the pressure did not hold yet levelled them at 2.4 and 5.9 times that rate.
+    """
+    depth, k = 0.1, 2 * np.pi / length
+    kh = k * depth
+    rate = 9.81 / (2 * viscosity * k) * (np.sinh(kh) * np.cosh(kh) - kh) / (np.cosh(kh) ** 2 + kh**2)
+    sides = [["free-slip", "free-slip"], ["no-slip", "free-slip"]]
+    scene = water([1.0, 0.25], 64, fluid={"viscosity": viscosity}, domain={"boundaries": sides})
+    simulation = tf.Simulation(scene)
+    x, y = simulation.grid.cell_centres()
+    begin_below(simulation, y - depth - length / 28 * np.cos(k * x))
+    times, heights = [], []
+    while not heights or (heights[-1] > 0.3 * heights[0] and len(heights) < 150):
+        times.append(simulation.time)
+        height = filled_part(simulation).sum(1) * simulation.grid.dx
+        heights.append(2 * (height * np.cos(k * x[:, 0])).mean())
+        simulation.step()
+    found = -np.polyfit(times, np.log(heights), 1)[0]
+    assert found == pytest.approx(rate, rel=0.2)
 
 
 def test_a_film_on_a_wall_flows_as_it_does_between_theory_and_a_wall_that_slips():
