@@ -268,9 +268,17 @@ class Liquid:
         return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
 
     def project(
-        self, velocity, pressure, *, dt: float, rho: float, tolerance: float, max_iterations: int, tension: float = 0.0,
+        self,
+        velocity,
+        pressure,
+        *,
+        dt: float,
+        rho: float,
+        tolerance: float,
+        max_iterations: int,
+        tension: float = 0.0,
         again: bool = False,
-    ) -> SolveResult:  # fmt: skip
+    ) -> SolveResult:
         """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``.
 
         ``tension`` is that of the surface, N/m (2D: N). ``again`` for the same surface, tension does not act once more.

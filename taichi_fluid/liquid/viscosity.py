@@ -17,7 +17,7 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family
 from ..kernels.reduce import PARTIALS
-from ..physics.loads import NUMBERS, Rows, load_of, no_load, rows_of
+from ..physics.loads import NUMBERS, Rows, load_of, load_sum, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
 
@@ -232,7 +232,7 @@ def _load_at(c, I, s, u: Array, stress, solids, rows):
 
 @kernel_family
 def viscous_load_kernels(loops):
-    Index, Point = loops.IntVector, loops.FloatVector
+    Index, Point, write_sum = loops.IntVector, loops.FloatVector, load_sum(loops)
 
     @ti.kernel
     def sum_load(
@@ -255,11 +255,7 @@ def viscous_load_kernels(loops):
         solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), True)
         stress = _Stress(phi, felt, n, dx, ti.f32(1.0))
         loops.reduce(n, partials, Reduction(no_load(), add, _load_at, (u, stress, solids, Rows(begin, end))))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            total = loops.reduced(partials, no_load(), add)
-            for k in ti.static(range(NUMBERS)):
-                out[k] = total[k]
+        write_sum(out, partials)
 
     return (sum_load,)
 

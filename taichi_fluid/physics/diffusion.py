@@ -224,7 +224,7 @@ class Diffusion:
         """
         grid, (a, _, component, offset, name) = self.grid, what
         at_solids = self.solids is not None and component == SCALAR
-        if component == SCALAR and name is not None and (self.walls.has_open or self.walls.balances):
+        if component == SCALAR and name and any(side.lets_out for pair in self.walls.sides for side in pair):
             self.walls.fill(a, component, offset, name, keep=True)
         solver, first = self._solver(shift, at_solids), self.walls.first_unknown(component)
         sides = self.walls.diffusion_sides(component, shift, name)

@@ -196,17 +196,23 @@ def _friction_load_at(c, I, s, u, unknowns, rows, surface):
     return total
 
 
-@kernel_family
-def load_kernels(loops):
-    IntVector, FloatVector, reduce, reduced = loops.IntVector, loops.FloatVector, loops.reduce, loops.reduced
+def load_sum(loops):
+    """What kernels call after reducing loads: it writes their sum from the partial ones."""
 
     @ti.func
     def write_sum(out: Array, partials: Array):
         ti.loop_config(serialize=True)
         for _ in range(1):
-            total = reduced(partials, no_load(), add)
+            total = loops.reduced(partials, no_load(), add)
             for k in ti.static(range(NUMBERS)):
                 out[k] = total[k]
+
+    return write_sum
+
+
+@kernel_family
+def load_kernels(loops):
+    IntVector, FloatVector, reduce, write_sum = loops.IntVector, loops.FloatVector, loops.reduce, load_sum(loops)
 
     @ti.kernel
     def sum_pressure(
@@ -304,7 +310,7 @@ class Loads:
             weight: What a face weighs in the system that the pressure of a liquid solves: its slope acts on volumes then.
         """
         self.grid.require(pressure=pressure, solved=solved)
-        where = *self._rows(index), *self.solids.arguments(), self._partials, self._out
+        where = *rows_of(self.solids, index), *self.solids.arguments(), self._partials, self._out
         self._kernels.sum_pressure(pressure, solved, *where)
         total = self._sum(1.0)
         if weight is not None:
@@ -333,7 +339,7 @@ class Loads:
             walls.fill(middles, component, component * grid.cells)
             unknowns = self._clearance, int_vector(grid.dim)(*walls.first_unknown(component)), walls.wrap
             results = self._partials, self._out
-            self._kernels.sum_friction(*where, nearest, *unknowns, *self._rows(index), *solids, *results)
+            self._kernels.sum_friction(*where, nearest, *unknowns, *rows_of(self.solids, index), *solids, *results)
             total += self._sum(viscosity)
         return total
 
@@ -344,9 +350,6 @@ class Loads:
     @functools.cached_property
     def _clearance(self):
         return self.grid.array()
-
-    def _rows(self, index: int) -> tuple[int, int]:
-        return rows_of(self.solids, index)
 
     def _sum(self, scale: float) -> np.ndarray:
         return scale * self.grid.dx ** (self.grid.dim - 1) * self._out.to_numpy().astype(float).reshape(2, 3)

@@ -64,9 +64,8 @@ def bytes_of_state(scene: Scene) -> int:
     words = dim + 1 + sum(scene.carried.values())  # velocity, pressure and what is carried
     words += 1 + (1 + dim if scene.solids else 0)  # what expands; for loads, the pressure before and a velocity
     if scene.liquid is not None:
-        words += 3 + (
-            dim if scene.fluid.viscosity and scene.solids else 0
-        )  # surface, what is made up for, marks, friction
+        words += 3  # surface, what is made up for, marks
+        words += dim if scene.fluid.viscosity and scene.solids else 0  # what solids know friction by
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0
     if scene.look.view == "tracers":
