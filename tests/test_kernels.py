@@ -14,7 +14,6 @@ from taichi_fluid.grid import Grid
 from taichi_fluid.kernels import (
     BLACK,
     EVERY,
-    PARTIALS,
     RED,
     STRIPS,
     Array,
@@ -23,16 +22,20 @@ from taichi_fluid.kernels import (
     add,
     kernel_family,
     largest,
+    room_for_partials,
     write_plain_strip,
 )  # fmt: skip
+from taichi_fluid.kernels.loops import CUDA_THREADS, GPU_THREADS
+from taichi_fluid.kernels.reduce import FOLDED, GROUP
 from taichi_fluid.physics.forces import force_kernels
 
 ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
 
 def loop_shapes(dim):
-    """Those that run on this arch; a CPU runs the loops of a GPU too."""
-    flat = [LoopShape(dim, rows=False)]
+    """Those that run on this arch; a CPU runs the loops of a GPU too. With few threads each of them has many cells."""
+    counts = GPU_THREADS, CUDA_THREADS, 2 * FOLDED * GROUP
+    flat = [LoopShape(dim, rows=False, threads=threads) for threads in counts]
     return [kernels.loop_shape(dim), kernels.loop_shape(dim, serial=True), *flat] if on_cpu() else flat
 
 
@@ -227,11 +230,11 @@ def test_each_on_plane_visits_the_lower_ghosts_with_their_corners(shape):
 def test_reductions_are_right_and_give_the_same_bits_again(shape):
     grid = Grid(shape, 1.0)
     values = np.random.default_rng(1).random(shape).astype(np.float32)
-    array, out, partials = grid.array(), ti.ndarray(ti.f32, 2), ti.ndarray(ti.f32, PARTIALS)
+    array, out = grid.array(), ti.ndarray(ti.f32, 2)
     array.fill(1e20)  # ghosts must not count
     grid.from_numpy(array, values)
     for loop_shape in loop_shapes(grid.dim):
-        family = marking_kernels(loop_shape)
+        family, partials = marking_kernels(loop_shape), room_for_partials(shape=loop_shape)
         partials.fill(np.nan)  # what an earlier, larger reduction left must not count either
         family.sum_and_maximum(array, grid.n, partials, out)
         first = out.to_numpy()
@@ -252,7 +255,7 @@ def test_passes_in_turn_leave_what_they_leave_one_after_the_other(shape):
     inner = (slice(1, -1),) * grid.dim
     parity = np.indices(grid.padded).sum(axis=0)[inner] % 2
     values = np.random.default_rng(7).integers(-4, 5, shape).astype(np.float32)
-    partials, out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+    out = ti.ndarray(ti.f32, 1)
     a, b, gathered = (grid.array() for _ in range(3))
 
     relaxed = np.pad(values, 1)
@@ -260,7 +263,7 @@ def test_passes_in_turn_leave_what_they_leave_one_after_the_other(shape):
         relaxed[inner] = np.where(parity == colour, neighbour_sums(relaxed) + more, relaxed[inner])
     assert np.abs(relaxed).sum(dtype=np.float64) < 2**24, "the test is not exact"
     for loop_shape in loop_shapes(grid.dim):
-        family = pipeline_kernels(loop_shape)
+        family, partials = pipeline_kernels(loop_shape), room_for_partials(planes=shape[0], shape=loop_shape)
         partials.fill(np.nan)
         grid.from_numpy(a, values)
         family.relax_thrice(a, grid.n, partials, out)

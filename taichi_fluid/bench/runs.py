@@ -9,8 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +62,14 @@ def commit() -> str:
     return _output("git", "-C", str(HERE), "describe", "--always", "--dirty")
 
 
+def _version(package: str) -> str:
+    """The version of a package; empty where none is installed, as of a tree that only lies on the path."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
 def environment() -> dict[str, Any]:
     """What rows of one file have in common: machine, versions and commit."""
     return {
@@ -72,11 +79,11 @@ def environment() -> dict[str, Any]:
             "driver": backend.of_nvidia("driver_version"),
         },
         "versions": {
-            "taichi_fluid": version("taichi-fluid"),
+            "taichi_fluid": _version("taichi-fluid"),
             "taichi": ".".join(map(str, ti.__version__)),
             "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "scipy": version("scipy") if find_spec("scipy") else "",
+            "numpy": _version("numpy"),
+            "scipy": _version("scipy"),
         },
         "commit": commit(),
     }

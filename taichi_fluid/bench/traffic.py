@@ -218,6 +218,7 @@ TRAFFIC = {
     # Taichi's own.
     "fill_ndarray": ("", "ndarray"),
     "ndarray_to_ndarray": ("other", "ndarray"),
+    "reading_kernel.return_numbers": ("a", ""),
     "ndarray_to_ext_arr": ("ndarray", "arr"),
     "ext_arr_to_ndarray": ("arr", "ndarray"),
 }

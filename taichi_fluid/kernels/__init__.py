@@ -35,7 +35,8 @@ from .layout import (
     strides_of,
 )
 from .loops import BLOCK, COSTLY_SERIAL_CELLS, SERIAL_CELLS, LoopShape, Operator, loop_shape
-from .reduce import PARTIALS, Reduction, add, largest
+from .reading import numbers_of
+from .reduce import Reduction, add, largest, room_for_partials
 from .strips import (
     LONG_STRIP,
     STRIP,

@@ -7,7 +7,10 @@ A kernel chooses the loop and passes the operator in. Two loop shapes serve ever
 * *rows* (CPU): parallel over shares of the rows, a plain inner loop along the last axis. Taichi calls the body of a
   parallel loop through a pointer, so a loop over cells would pay a call and two divisions for each cell; and it hands
   out iterations 512 at a time, so a loop over fewer rows than that would run on one thread.
-* *cells* (GPU): one thread per cell, the last axis fastest, so that neighbouring threads read neighbouring words.
+* *cells* (GPU): each of so many threads takes every so-many-th cell, the last axis fastest, so that neighbouring
+  threads read neighbouring words. How many threads is known to the compiler: of a loop whose end only the running kernel
+  knows Taichi makes two launches, the first to find the end, and small grids are all launches. What a loop is over is
+  worked out inside it for the same reason, so ``n`` and the corners of a box are handed on as ``ti.template()``.
 """
 
 from types import SimpleNamespace
@@ -25,6 +28,9 @@ COSTLY_SERIAL_CELLS = 16**3
 BLOCK = 512
 """Iterations of a parallel loop that Taichi hands to a CPU thread at a time, whatever ``block_dim`` says."""
 
+GPU_THREADS, CUDA_THREADS = 2**16, 2**18
+"""Threads of a loop on a GPU: as many as Taichi itself starts at the most elsewhere, and as a large one of NVIDIA holds."""
+
 TASKS_PER_THREAD, MOST_TASKS = 4, 64
 """Shares into which a parallel loop over rows is cut: some for each thread, as they may take unequal times."""
 
@@ -35,13 +41,14 @@ class LoopShape(NamedTuple):
     dim: int  # number of axes
     rows: bool  # whether they go over rows, as on a CPU, and not over cells
     serial: bool = False  # whether they are not worth waking threads for
-    threads: int = 1  # among how many threads rows are shared out
+    threads: int = 1  # among how many threads rows or cells are shared out
 
 
 def loop_shape(dim: int, serial: bool = False) -> LoopShape:
     """The loop shape for the arch that is running; ``serial`` (small grids) means something on a CPU only."""
-    rows = arch() in CPU_ARCHS
-    return LoopShape(dim, rows, serial and rows, max(impl.current_cfg().cpu_max_num_threads, 1) if rows else 1)
+    if arch() not in CPU_ARCHS:
+        return LoopShape(dim, rows=False, threads=CUDA_THREADS if arch() == ti.cuda else GPU_THREADS)
+    return LoopShape(dim, True, serial, max(impl.current_cfg().cpu_max_num_threads, 1))
 
 
 @argument
@@ -71,8 +78,8 @@ def position_in_box(index, lower, upper, last: ti.template()):
     rest = index
     for a in ti.static(range(last, 0, -1)):
         width = ti.cast(upper[a] - lower[a], ti.i32)
-        I[a] = lower[a] + rest % width
-        rest = rest // width
+        I[a] = lower[a] + ti.raw_mod(rest, width)
+        rest = ti.raw_div(rest, width)
     I[0] = lower[0] + rest
     return I
 
@@ -101,12 +108,10 @@ def part(count, which, parts):
     return ti.cast(ti.cast(count, ti.i64) * which // parts, ti.i32)
 
 
-@ti.func
-def _plane_end(n, axis: ti.template()):
+@traced
+def _plane_end(n, axis):
     """End of the box of indices that lie in the lower ghost layer along ``axis``."""
-    end = n + 2
-    end[axis] = 1
-    return end
+    return ti.Vector([ti.cast(1, ti.i32) if a == axis else subscript(n, a) + 2 for a in range(n.n)])
 
 
 def namespace(*functions, **others) -> SimpleNamespace:
@@ -156,14 +161,22 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
             cells_from(position_in_box(row, lower, upper, last - 1), n, 1, upper[last] - lower[last], operator)
 
     @ti.func
-    def cells_in(lower, upper, n, operator, alone: ti.template()):
+    def every_so_many(thread, lower, upper, n, operator):
+        """What one thread does on a GPU."""
+        s, index, count = strides_of(n), thread, rows_in(lower, upper) * (upper[last] - lower[last])
+        while index < count:
+            I = position_in_box(index, lower, upper, last)
+            operator.body(flat(I, s), I, s, *operator.args)
+            index += ti.static(shape.threads)
+
+    @ti.func
+    def cells_in(lower: ti.template(), upper: ti.template(), n: ti.template(), operator, alone: ti.template()):
         if ti.static(rows):
-            each_share(Shared(rows_in, rows_of_box, (lower, upper, n, operator)), alone)
+            first, end, size = lower, upper, n
+            each_share(Shared(rows_in, rows_of_box, (first, end, size, operator)), alone)
         else:
-            for index in range(rows_in(lower, upper) * (upper[last] - lower[last])):
-                s = strides_of(n)
-                I = position_in_box(index, lower, upper, last)
-                operator.body(flat(I, s), I, s, *operator.args)
+            for thread in range(ti.static(shape.threads)):
+                every_so_many(thread, lower, upper, n, operator)
 
     @ti.func
     def across_rows(n, operator):
@@ -181,12 +194,14 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
                     operator.body(base + address(k * s[side], ARRAY_BITS), J, s, *operator.args)
 
     @ti.func
-    def each_cell_in(lower, upper, n, body: ti.template(), args: ti.template()):
+    def each_cell_in(
+        lower: ti.template(), upper: ti.template(), n: ti.template(), body: ti.template(), args: ti.template()
+    ):
         """Every cell of a box of integer positions, from ``lower`` to below ``upper``."""
         cells_in(lower, upper, n, Operator(body, args), serial)
 
     @ti.func
-    def each_cell(n, body: ti.template(), args: ti.template()):
+    def each_cell(n: ti.template(), body: ti.template(), args: ti.template()):
         """Every cell."""
         cells_in(n * 0 + 1, n + 1, n, Operator(body, args), serial)
 
@@ -196,7 +211,7 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
         rows_of_box(0, rows_of(n), n * 0 + 1, n + 1, n, Operator(body, args))
 
     @ti.func
-    def each_on_plane(n, axis: ti.template(), body: ti.template(), args: ti.template()):
+    def each_on_plane(n: ti.template(), axis: ti.template(), body: ti.template(), args: ti.template()):
         """Every index of the lower ghost layer along ``axis``, the ghosts of the other axes included.
 
         A plane is too little work for the thread pool: waking it costs more than the plane of a 256³ grid.
@@ -207,7 +222,7 @@ def cell_loops(shape: LoopShape) -> SimpleNamespace:
             cells_in(n * 0, _plane_end(n, axis), n, Operator(body, args), True)
 
     @ti.func
-    def each_side(n, body: ti.template(), args: ti.template()):
+    def each_side(n: ti.template(), body: ti.template(), args: ti.template()):
         """``each_on_plane`` along one axis after the other, as ``body(c, I, s, *args, axis)``."""
         for axis in ti.static(range(dim)):
             each_on_plane(n, axis, body, args + (axis,))
@@ -235,18 +250,25 @@ def colour_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             colour_from(position_in_box(row, n * 0 + 1, n + 1, last - 1), n, colour, operator)
 
     @ti.func
-    def each_of_colour(n, colour, body: ti.template(), args: ti.template()):
+    def every_so_many_of_colour(thread, n, colour, operator):
+        """What one thread does on a GPU."""
+        s, index, width = strides_of(n), thread, (n[last] + 1) // 2
+        while index < rows_of(n) * width:
+            I = position_in_box(ti.raw_div(index, width), n * 0 + 1, n + 1, last - 1)
+            I[last] += ((I.sum() + colour) & 1) + 2 * ti.raw_mod(index, width)
+            if I[last] <= n[last]:
+                operator.body(flat(I, s), I, s, *operator.args)
+            index += ti.static(shape.threads)
+
+    @ti.func
+    def each_of_colour(n: ti.template(), colour: ti.template(), body: ti.template(), args: ti.template()):
         """Every other cell: those whose integer position sums to ``colour`` modulo 2."""
         if ti.static(rows):
-            each_share(Shared(rows_of, rows_of_colour, (n, colour, Operator(body, args))), serial)
+            size, which = n, ti.cast(colour, ti.i32)
+            each_share(Shared(rows_of, rows_of_colour, (size, which, Operator(body, args))), serial)
         else:
-            width = (n[last] + 1) // 2
-            for index in range(rows_of(n) * width):
-                s = strides_of(n)
-                I = position_in_box(index // width, n * 0 + 1, n + 1, last - 1)
-                I[last] += ((I.sum() + colour) & 1) + 2 * (index % width)
-                if I[last] <= n[last]:
-                    body(flat(I, s), I, s, *args)
+            for thread in range(ti.static(shape.threads)):
+                every_so_many_of_colour(thread, n, ti.cast(colour, ti.i32), Operator(body, args))
 
     return namespace(colour_from, each_of_colour)
 
@@ -256,7 +278,7 @@ def pixel_loops(shape: LoopShape) -> SimpleNamespace:
     tasks = min(TASKS_PER_THREAD * shape.threads, MOST_TASKS)
 
     @ti.func
-    def each_pixel(size, body: ti.template(), args: ti.template()):
+    def each_pixel(size: ti.template(), body: ti.template(), args: ti.template()):
         """Every pixel of an image of so many across and down, as ``body(x, y, *args)``; y = 0 is the top row."""
         if ti.static(shape.rows):
             for index in range(ti.static(BLOCK * tasks)):
@@ -268,7 +290,10 @@ def pixel_loops(shape: LoopShape) -> SimpleNamespace:
                             body(x, y, *args)
                         y += ti.static(tasks)
         else:
-            for pixel in range(size[0] * size[1]):
-                body(pixel % size[0], pixel // size[0], *args)
+            for thread in range(ti.static(shape.threads)):
+                pixel, across, count = thread, size[0], size[0] * size[1]
+                while pixel < count:
+                    body(ti.raw_mod(pixel, across), ti.raw_div(pixel, across), *args)
+                    pixel += ti.static(shape.threads)
 
     return namespace(each_pixel)

@@ -4,14 +4,28 @@ from types import SimpleNamespace
 
 from .._ti import Expr, argument, ti, traced
 from .layout import ARRAY_BITS, Array, address, flat, strides_of
-from .loops import LoopShape, Shared, namespace, part, position_in_box, rows_of
+from .loops import LoopShape, Shared, loop_shape, namespace, part, position_in_box, rows_of
 
 ROW_PARTIALS = 64
-CELL_PARTIALS = 8192
-CELL_FOLDS = 128
-PARTIALS = CELL_PARTIALS + CELL_FOLDS
-"""Length of the buffer that a reduction needs for its partial results, and one to a vector for each component of them;
-``wavefront`` needs one for each plane."""
+FOLDED, GROUP = 128, 32
+"""Partial results that a GPU makes one of before a single thread takes what is left, so many at a time."""
+
+
+def _partials_of(shape: LoopShape) -> tuple[int, int]:
+    """Partial results on the way: from the threads, of which a large GPU wants many to read fast, and folded."""
+    threads = shape.threads // 2
+    return (ROW_PARTIALS, 0) if shape.rows else (threads, threads // FOLDED)
+
+
+def room_for_partials(components: int = 1, planes: int = 0, shape: LoopShape | None = None):
+    """An array for the partial results of reductions to numbers, or to vectors of so many components.
+
+    Args:
+        components: Of what is reduced to.
+        planes: Of the grid that ``wavefront`` goes over, which needs one for each.
+        shape: Of the loops; None takes any of those that this arch has.
+    """
+    return ti.ndarray(ti.f32, max(components * sum(_partials_of(shape or loop_shape(1))), planes))
 
 
 @argument
@@ -45,21 +59,22 @@ def _is_vector(value) -> bool:
 
 
 @ti.func
-def _put_partial(partials: Array, place, value):
+def _put_partial(partials: Array, place, length: ti.template(), value):
+    """Put a partial result in a place of a room of this length for each component."""
     if ti.static(_is_vector(value)):
         for line in ti.static(range(value.n)):
-            partials[place + line * PARTIALS] = value[line]
+            partials[place + line * length] = value[line]
     else:
         partials[place] = value
 
 
 @ti.func
-def _partial(partials: Array, place, start):
+def _partial(partials: Array, place, length: ti.template(), start):
     """The partial result in a place, a number or a vector as ``start`` is."""
     value = start
     if ti.static(_is_vector(start)):
         for line in ti.static(range(start.n)):
-            value[line] = partials[place + line * PARTIALS]
+            value[line] = partials[place + line * length]
     else:
         value = partials[place]
     return value
@@ -85,9 +100,26 @@ def _reduced_strips(I, n, reduction):
     return along_row
 
 
+@ti.func
+def _reduced_by_thread(thread, threads: ti.template(), n, reduction):
+    """Of what one thread of a GPU takes, every so-many-th cell."""
+    last = ti.static(n.n - 1)
+    s, index, total = strides_of(n), thread, reduction.start
+    while index < rows_of(n) * n[last]:
+        I = position_in_box(index, n * 0 + 1, n + 1, last)
+        if ti.static(reduction.width > 0):
+            total = reduction.combine(total, reduction.body(flat(I, s), I, 1, s, *reduction.args))
+        else:
+            total = reduction.combine(total, reduction.body(flat(I, s), I, s, *reduction.args))
+        index += ti.static(threads)
+    return total
+
+
 def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
     """``reduce_cells``, ``reduced``, ``reduce_to`` and, for others to build on, ``reduced_row`` and ``reduce``."""
     last, rows, serial, each_share = shape.dim - 1, shape.rows, shape.serial, cells.each_share
+    parts, folds = _partials_of(shape)
+    length = parts + folds
 
     @ti.func
     def reduced_row(I, n, reduction):
@@ -112,35 +144,33 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
                     total = reduction.combine(total, _reduced_strips(I, n, reduction))
                 else:
                     total = reduction.combine(total, reduced_row(I, n, reduction))
-            _put_partial(partials, chunk, total)
+            _put_partial(partials, chunk, length, total)
 
     @ti.func
-    def reduce(n, partials: Array, reduction):
+    def reduce(n: ti.template(), partials: ti.template(), reduction):
         """First stage: partial results, always in the same order."""
         if ti.static(rows):
-            each_share(Shared(_partials_of_rows, reduce_chunks, (n, partials, reduction)), serial)
+            size = n
+            each_share(Shared(_partials_of_rows, reduce_chunks, (size, partials, reduction)), serial)
         else:
-            for thread in range(CELL_PARTIALS):
-                s = strides_of(n)
-                count = rows_of(n) * n[last]
-                total = reduction.start
-                index = thread
-                while index < count:
-                    I = position_in_box(index, n * 0 + 1, n + 1, last)
-                    if ti.static(reduction.width > 0):
-                        total = reduction.combine(total, reduction.body(flat(I, s), I, 1, s, *reduction.args))
-                    else:
-                        total = reduction.combine(total, reduction.body(flat(I, s), I, s, *reduction.args))
-                    index += CELL_PARTIALS
-                _put_partial(partials, thread, total)
-            for fold in range(CELL_FOLDS):
+            for thread in range(ti.static(parts)):
+                _put_partial(partials, thread, length, _reduced_by_thread(thread, parts, n, reduction))
+            for fold in range(ti.static(folds)):
                 folded = reduction.start
-                for k in range(CELL_PARTIALS // CELL_FOLDS):
-                    folded = reduction.combine(folded, _partial(partials, fold + k * CELL_FOLDS, reduction.start))
-                _put_partial(partials, CELL_PARTIALS + fold, folded)
+                for k in range(ti.static(FOLDED)):
+                    found = _partial(partials, fold + k * ti.static(folds), length, reduction.start)
+                    folded = reduction.combine(folded, found)
+                _put_partial(partials, ti.static(parts) + fold, length, folded)
 
     @ti.func
-    def reduce_cells(n, partials: Array, start, combine: ti.template(), body: ti.template(), args: ti.template()):
+    def reduce_cells(
+        n: ti.template(),
+        partials: ti.template(),
+        start: ti.template(),
+        combine: ti.template(),
+        body: ti.template(),
+        args: ti.template(),
+    ):
         """First stage: partial results of ``combine`` over ``body(c, I, s, *args)``, always in the same order."""
         reduce(n, partials, Reduction(start, combine, body, args))
 
@@ -150,15 +180,28 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         total = start
         if ti.static(rows):
             for chunk in range(ROW_PARTIALS):
-                total = combine(total, _partial(partials, chunk, start))
+                total = combine(total, _partial(partials, chunk, length, start))
         else:
-            for fold in range(CELL_FOLDS):
-                total = combine(total, _partial(partials, CELL_PARTIALS + fold, start))
+            # In groups, as what rounding leaves of a sum grows with how many are added one after the other.
+            for group in range(ti.static(folds // GROUP)):
+                of_group = start
+                for k in range(ti.static(GROUP)):
+                    of_group = combine(
+                        of_group, _partial(partials, parts + group * ti.static(GROUP) + k, length, start)
+                    )
+                total = combine(total, of_group)
         return total
 
     @ti.func
     def reduce_to(
-        out: Array, place, n, partials: Array, start, combine: ti.template(), body: ti.template(), args: ti.template()
+        out: ti.template(),
+        place: ti.template(),
+        n: ti.template(),
+        partials: ti.template(),
+        start: ti.template(),
+        combine: ti.template(),
+        body: ti.template(),
+        args: ti.template(),
     ):
         """``reduce_cells``, and the one number that it makes in a place of ``out``."""
         reduce(n, partials, Reduction(start, combine, body, args))

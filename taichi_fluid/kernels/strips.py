@@ -162,6 +162,11 @@ def write_strip(c, I, m, s, n, out: ti.template(), width: ti.template(), operato
         along_strip(m, width, put_line, (out[line][0], c + out[line][1] * cells_of(s, n), values, line))
 
 
+@ti.func
+def _strip_of_one(c, I, s, operator):
+    operator.body(c, I, 1, s, *operator.args)
+
+
 def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
     """``each_strip``, ``…_in``, ``…_to``, ``write_cells``, ``write_strips``; ``width`` and ``long`` of their strips."""
     last, rows, each_cell_in = shape.dim - 1, shape.rows, cells.each_cell_in
@@ -169,32 +174,41 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
 
     @ti.func
     def strips_from(c, I, s, length, width: ti.template(), operator):
-        """A cell as a strip of one; of a row of this length that begins here all strips."""
-        if ti.static(rows):
-            first = 0
-            while first < length:
-                J = I
-                J[last] += first
-                operator.body(address(c + first, ARRAY_BITS), J, ti.min(width, length - first), s, *operator.args)
-                first += width
-        else:
-            operator.body(c, I, 1, s, *operator.args)
+        """Of a row of this length that begins here all strips."""
+        first = 0
+        while first < length:
+            J = I
+            J[last] += first
+            operator.body(address(c + first, ARRAY_BITS), J, ti.min(width, length - first), s, *operator.args)
+            first += width
 
     @ti.func
-    def each_strip_in(lower, upper, n, width: ti.template(), body: ti.template(), args: ti.template()):
+    def each_strip_in(
+        lower: ti.template(),
+        upper: ti.template(),
+        n: ti.template(),
+        width: ti.template(),
+        body: ti.template(),
+        args: ti.template(),
+    ):
         """``each_strip`` of the box of integer positions from ``lower`` to below ``upper``."""
-        begins = upper
         if ti.static(rows):
-            begins[last] = ti.cast(lower[last] + 1, ti.i32)
-        each_cell_in(lower, begins, n, strips_from, (upper[last] - lower[last], width, Operator(body, args)))
+            first, begins = lower, upper
+            length = begins[last] - first[last]
+            begins[last] = ti.cast(first[last] + 1, ti.i32)
+            each_cell_in(first, begins, n, strips_from, (length, width, Operator(body, args)))
+        else:
+            each_cell_in(lower, upper, n, _strip_of_one, (Operator(body, args),))
 
     @ti.func
-    def each_strip_to(end, n, width: ti.template(), body: ti.template(), args: ti.template()):
+    def each_strip_to(
+        end: ti.template(), n: ti.template(), width: ti.template(), body: ti.template(), args: ti.template()
+    ):
         """``each_strip`` of the box of integer positions from 1 to below ``end``."""
         each_strip_in(n * 0 + 1, end, n, width, body, args)
 
     @ti.func
-    def each_strip(n, width: ti.template(), body: ti.template(), args: ti.template()):
+    def each_strip(n: ti.template(), width: ti.template(), body: ti.template(), args: ti.template()):
         """Strips of at most ``width`` cells along the last axis, as ``body(c, I, m, s, *args)`` with m cells from c on.
 
         ``width`` is that of these loops, or their ``long`` one.
@@ -202,12 +216,12 @@ def strip_loops(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         each_strip_to(n + 1, n, width, body, args)
 
     @ti.func
-    def write_cells(n, out: ti.template(), value: ti.template(), args: ti.template()):
+    def write_cells(n: ti.template(), out: ti.template(), value: ti.template(), args: ti.template()):
         """``out[c] = value(c, I, s, *args)`` for every cell; of ``out`` itself ``value`` may read the cell alone."""
         each_strip(n, long, write_plain_strip, (out, long, value, args))
 
     @ti.func
-    def write_strips(n, out: ti.template(), value: ti.template(), args: ti.template()):
+    def write_strips(n: ti.template(), out: ti.template(), value: ti.template(), args: ti.template()):
         """``write_cells`` of a ``value`` that returns a vector: ``out`` has ``(array, component)`` for each number."""
         each_strip(n, width, write_strip, (n, out, width, Operator(value, args)))
 

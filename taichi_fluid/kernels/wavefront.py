@@ -61,7 +61,7 @@ def wavefront_loops(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace
     reduce_cells, reduced = below.reduce_cells, below.reduced
 
     @ti.func
-    def wavefront(n, passes: ti.template(), total: ti.template()):
+    def wavefront(n: ti.template(), passes: ti.template(), total: ti.template()):
         """Passes over the grid, one after the other: ``((part, body, args), …)``, where a part is ``EVERY``, ``RED``, ….
 
         On a CPU each follows the one before it by a plane, so that it finds in the cache what that has read and written;
@@ -171,7 +171,9 @@ def _passes_over(shape: LoopShape, below: SimpleNamespace) -> SimpleNamespace:
             sum_of_plane(i, n, *work.total)
 
     @ti.func
-    def each_part(n, cells: ti.template(), body: ti.template(), args: ti.template(), _marks: ti.template()):
+    def each_part(
+        n: ti.template(), cells: ti.template(), body: ti.template(), args: ti.template(), _marks: ti.template()
+    ):
         if ti.static(cells in (STRIPS, LONG_STRIPS)):
             each_strip(n, ti.static(long if cells == LONG_STRIPS else width), body, args)
         elif ti.static(cells == EVERY):

@@ -14,7 +14,6 @@ from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import (
     ARRAY_BITS,
-    PARTIALS,
     Array,
     IntArray,
     add,
@@ -27,8 +26,10 @@ from ..kernels import (
     int_vector,
     kernel_family,
     lane,
+    numbers_of,
     position_of,
     put_line,
+    room_for_partials,
 )
 from ..operators.shapes import SHAPES
 from .core_ways import Depth, Reached, carry_strip, reach_strip
@@ -279,7 +280,7 @@ class Core:
             self.marks, self.was, self.found, self.change = (ti.ndarray(ti.i32, self.grid.cells) for _ in range(4))
             for array in (self.marks, self.was, self.found, self.change):
                 array.fill(0)
-            self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
+            self._partials, self._out = room_for_partials(2), ti.ndarray(ti.f32, 2)
 
     def clear(self) -> None:
         """Have no core."""
@@ -353,7 +354,7 @@ class Core:
         marks = self.marks, self.found, self.change
         self._kernels.drop(*marks, particles.position, order, starts, self._partials, self._out, self.grid.n)
         self.marks, self.found = self.found, self.marks
-        cells, dropped = self._out.to_numpy()
+        cells, dropped = numbers_of(self._out)
         self.cells, self.dropped = int(cells), int(dropped)
 
     @property

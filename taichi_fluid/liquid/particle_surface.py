@@ -11,7 +11,6 @@ from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import (
-    PARTIALS,
     Array,
     IntArray,
     add,
@@ -26,6 +25,7 @@ from ..kernels import (
     lane,
     neighbour,
     put_line,
+    room_for_partials,
 )
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
@@ -412,7 +412,7 @@ class ParticleSurface:
         self._closed = int_vector(2 * grid.dim)(*(int(not side.is_open) for pair in walls.sides for side in pair))
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
-        self.lift, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 3 * PARTIALS)
+        self.lift, self._partials = ti.ndarray(ti.f32, 1), room_for_partials(3)
         self.lift.fill(0.0)
 
     def _kernels_for(self, cored: bool):

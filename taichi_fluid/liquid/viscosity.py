@@ -15,8 +15,8 @@ from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family
-from ..kernels.reduce import PARTIALS
+from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family, numbers_of
+from ..kernels.reduce import room_for_partials
 from ..physics.loads import NUMBERS, Rows, load_of, load_sum, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
@@ -357,7 +357,7 @@ class Viscosity:
         self._kernels = viscosity_kernels(grid.loops, solids is not None)
         self._felt = grid.array(grid.dim * (grid.dim - 1) // 2 + 1)
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
-        self._partials, self._scalars = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 4)
+        self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._rubbed = None
         kinds = [side.kind for pair in walls.sides for side in pair]
@@ -384,13 +384,13 @@ class Viscosity:
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         arguments = (*arrays, grid.n, grid.dx, step, self._partials, self._scalars)
         self._kernels.begin(*arguments)
-        first = square = float(self._scalars.to_numpy()[_RR])
+        first = square = numbers_of(self._scalars)[_RR]
         iterations = 0
         while square > TOLERANCE**2 * first and iterations < max_iterations:
             for _ in range(min(LOOK_EVERY, max_iterations - iterations)):
                 self._kernels.iterate(*arguments, self._mirrors)
                 iterations += 1
-            square = float(self._scalars.to_numpy()[_RR])
+            square = numbers_of(self._scalars)[_RR]
         relative = math.sqrt(square / first) if first > 0 else 0.0
         if self.solids is not None:
             copy_values(velocity, self.rubbed)
@@ -409,7 +409,7 @@ class Viscosity:
     @functools.cached_property
     def _sums(self):
         """Room for a load, and for what it is summed from."""
-        return ti.ndarray(ti.f32, NUMBERS * PARTIALS), ti.ndarray(ti.f32, NUMBERS)
+        return room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
 
     def load(self, index: int, phi, viscosity: float) -> np.ndarray:
         """Force, N (2D: N/m), and torque about its pivot of friction on the solid of a number in the last step: two rows of three.
@@ -427,4 +427,4 @@ class Viscosity:
             self.rubbed, phi, self._felt, *rows, *solids, partials, out
         )
         scale = viscosity * self.grid.dx ** (self.grid.dim - 2)
-        return scale * out.to_numpy().astype(float).reshape(2, 3)
+        return scale * np.array(numbers_of(out)).reshape(2, 3)

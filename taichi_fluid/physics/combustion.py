@@ -11,7 +11,7 @@ import math
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..grid import Grid, given
-from ..kernels import PARTIALS, Array, add, cells_of, kernel_family
+from ..kernels import Array, add, cells_of, kernel_family, numbers_of, room_for_partials
 
 _ALWAYS = -3e38
 """Ignition temperature that all gas has, K."""
@@ -141,7 +141,7 @@ class Flame:
         self.grid, self.solids = grid, solids
         self.growth = grid.array()
         self.expansion = grid.array() if solids else self.growth
-        self._burnt, self._partials = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, PARTIALS)
+        self._burnt, self._partials = ti.ndarray(ti.f32, 1), room_for_partials()
         self._burnt.fill(0.0)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._kernels = gas_kernels(grid.loops)
@@ -150,7 +150,7 @@ class Flame:
     def burnt(self) -> float:
         """Integral over the box of the fuel burnt so far, in units of fuel times m³ (2D: m²); one number read back."""
         self.grid.require_runtime()
-        return float(self._burnt[0]) * self.grid.cell_volume
+        return numbers_of(self._burnt)[0] * self.grid.cell_volume
 
     @burnt.setter
     def burnt(self, amount: float) -> None:

@@ -18,7 +18,17 @@ from ..boundaries.solids import CutCells, Solids
 from ..boundaries.solids.cut_cells import MOTION_ROW
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, Reduction, add, cells_of, copy_values, int_vector, kernel_family
+from ..kernels import (
+    Array,
+    Reduction,
+    add,
+    cells_of,
+    copy_values,
+    int_vector,
+    kernel_family,
+    numbers_of,
+    room_for_partials,
+)
 from ..limits import require_not_negative
 from ..operators.vectors import cross
 from .friction import NEAREST, Component, Surface, Unknowns, beside_solids_kernels
@@ -297,7 +307,7 @@ class Loads:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self._partials, self._out = ti.ndarray(ti.f32, NUMBERS * PARTIALS), ti.ndarray(ti.f32, NUMBERS)
+        self._partials, self._out = room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
         self._kernels = load_kernels(grid.costly_loops)
 
     def pressure(self, index: int, pressure, solved, weight=None) -> np.ndarray:
@@ -352,4 +362,4 @@ class Loads:
         return self.grid.array()
 
     def _sum(self, scale: float) -> np.ndarray:
-        return scale * self.grid.dx ** (self.grid.dim - 1) * self._out.to_numpy().astype(float).reshape(2, 3)
+        return scale * self.grid.dx ** (self.grid.dim - 1) * np.array(numbers_of(self._out)).reshape(2, 3)

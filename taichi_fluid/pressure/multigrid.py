@@ -18,10 +18,9 @@ only its operator is periodic.
 
 from dataclasses import replace
 
-from .._ti import ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..grid import Grid
-from ..kernels import PARTIALS
+from ..kernels import room_for_partials
 from .coarsening import coarsen, set_shifted_diagonal
 from .null_space import Constant
 from .preconditioners import Preconditioner
@@ -132,7 +131,7 @@ class Multigrid(Preconditioner):
     """
 
     def __init__(self, grid: Grid, sweeps: int = 1, residual=None):
-        partials = ti.ndarray(ti.f32, PARTIALS)
+        partials = room_for_partials()
         self.levels = [Level(grid, sweeps, partials, finest=True, residual=residual)]
         extent = [float(n) for n in grid.shape]
         while max(self.levels[-1].grid.shape) > 2:

@@ -11,7 +11,7 @@ of in its region, roots are hooked under lower roots of their neighbours, pointe
 import numpy as np
 
 from .._ti import ti
-from ..kernels import PARTIALS, Array, IntArray, add, array_of, cells_of, kernel_family, largest
+from ..kernels import Array, IntArray, add, array_of, cells_of, kernel_family, largest, numbers_of, room_for_partials
 from .system import LinearSystem, System, where_solved
 
 CHUNK = 4096
@@ -191,7 +191,7 @@ class Constant:
 
     def read_count(self) -> int:
         """``count``, from the device."""
-        self.count = int(self._sums[1])
+        self.count = int(numbers_of(self._sums)[1])
         return self.count
 
     @property
@@ -229,7 +229,7 @@ class ConnectedRegions:
     def __init__(self, system: LinearSystem):
         self._system = system
         self._label = self._balanced = None
-        self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 2)
+        self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 2)
         self._changed = ti.ndarray(ti.i32, 1)
         self._kernels = region_kernels(system.grid.loops)
         self.unknowns, self._lists = 0, ()
@@ -244,7 +244,7 @@ class ConnectedRegions:
         system = self._system
         kernels = system.kernels(label_kernels)
         kernels.find_held(system.inv_diag, system.open, scratch, system.n, self._partials, self._out)
-        return bool(self._out[1] > 0)
+        return numbers_of(self._out)[1] > 0
 
     def find(self, scratch, unknowns: int) -> None:
         """Look for regions of so many unknowns; ``scratch`` is an array over the grid to work in."""
@@ -261,7 +261,7 @@ class ConnectedRegions:
             changed = self._changed[0]
         kernels.count_roots(label, system.n, self._partials, self._out)
         kernels.find_held(system.inv_diag, system.open, scratch, system.n, self._partials, self._out)
-        roots, held = self._out.to_numpy()
+        roots, held = numbers_of(self._out)
         self.count, self.held = int(roots), bool(held)
         self.singular, self.several = self.count == 1 and held == 0, self.count > 1
         if self.several:

@@ -10,7 +10,17 @@ from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
 from ..grid import Grid, Scratch, given
-from ..kernels import PARTIALS, Array, Operator, add, cells_of, int_vector, kernel_family, write_strip
+from ..kernels import (
+    Array,
+    Operator,
+    add,
+    cells_of,
+    int_vector,
+    kernel_family,
+    numbers_of,
+    room_for_partials,
+    write_strip,
+)
 from ..limits import require_positive
 from ..operators.differences import gradient_at
 from .residual import SolveResult
@@ -194,7 +204,7 @@ class Projection:
         self.solver, self.hindrance = pressure_solver(grid, method, sides, cut, scratch)
         self._open = grid.array(grid.dim) if walls.open_in_part else None
         if walls.balances:
-            self._partials, self._total = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+            self._partials, self._total = room_for_partials(), ti.ndarray(ti.f32, 1)
         self._rhs = scratch.first
         self._nothing = ti.ndarray(ti.f32, 1)
         self._full = not cut and not walls.has_open
@@ -283,7 +293,7 @@ class Projection:
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if self.walls.balances:
             sum_kernels(self.grid.loops).sum_rhs(self._rhs, self.grid.n, self._partials, self._total)
-            missing = float(self._total[0]) * dt / (rho * self.grid.dx)
+            missing = numbers_of(self._total)[0] * dt / (rho * self.grid.dx)
             if self.walls.balance(velocity, missing, None if self.solids is None else self.solids.open):
                 self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:

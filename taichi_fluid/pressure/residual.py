@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from .._ti import ti
-from ..kernels import EVERY, LONG_STRIPS, PARTIALS, Array, add, kernel_family, largest, memory_of
+from ..kernels import EVERY, LONG_STRIPS, Array, add, kernel_family, largest, numbers_of, room_for_partials
 from ..operators.ghosts import wrap_if_periodic
 from .null_space import NullSpace, unknown_value_at
 from .relaxation import relaxation_kernels
@@ -200,10 +200,9 @@ class Residual:
     def __init__(self, system: LinearSystem):
         grid = system.grid
         self.system, self.r = system, grid.array()
-        self.partials = ti.ndarray(ti.f32, max(PARTIALS, grid.shape[0]))
+        self.partials = room_for_partials(planes=grid.shape[0])
         self.scalars = ti.ndarray(ti.f32, len(Seen._fields))
         self.scalars.fill(0.0)
-        self._memory = memory_of(self.scalars)
         self._largest = ti.ndarray(ti.f32, 1)
         self._multiple = self._kept = None
         self.shift = 0.0
@@ -214,8 +213,7 @@ class Residual:
 
     def look(self) -> Seen:
         """The numbers as they are now."""
-        values = self.scalars.to_numpy() if self._memory is None else self._memory
-        return Seen(*values.tolist())
+        return Seen(*numbers_of(self.scalars))
 
     def enqueue(self, rhs, x) -> None:
         """Compute the residual afresh; see it later."""
@@ -295,7 +293,7 @@ class Residual:
     def _size(self, x) -> float:
         """Largest |value| of what is solved for."""
         self._kernels.find_largest(x, self.system.inv_diag, self.system.n, self.partials, self._largest)
-        return self._largest[0]
+        return numbers_of(self._largest)[0]
 
     def sweep(self, rhs, out, sweeps: int, null_space: NullSpace) -> SolveResult:
         """Relax exactly ``sweeps`` times from 0: red-black Gauss-Seidel, the cells of even position sum first."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import PARTIALS, Array, float_vector, int_vector, kernel_family, largest, loop_shape
+from ..kernels import Array, float_vector, int_vector, kernel_family, largest, loop_shape, numbers_of, room_for_partials
 from ..simulation.diagnostics import is_finite
 
 SHRINK = 0.2
@@ -137,7 +137,7 @@ class Ranges:
 
     def __init__(self, grid: Grid, fluid=None):
         self.grid, self._fluid = grid, fluid
-        self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 2)
+        self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 2)
         self._nothing = ti.ndarray(ti.f32, 1)
 
     def _arguments(self, plane: Plane, layer: int, above: int) -> tuple:
@@ -160,7 +160,7 @@ class Ranges:
             layer = min(max(int(plane.place), 1), last)
             above = self.grid.strides[plane.axis] if plane.place > layer and layer < last else 0
         self._kernels().extremes(values, *self._arguments(plane, layer, above), self._partials, self._out)
-        high, negative_low = map(float, self._out.to_numpy())
+        high, negative_low = numbers_of(self._out)
         return (-negative_low, high) if high > 0.9 * _NONE else (0.0, 0.0)
 
     def fastest(self, velocity, plane: Plane) -> float:
@@ -171,7 +171,7 @@ class Ranges:
         weights = float_vector(dim)(*(float(axis in (plane.horizontal, plane.vertical)) for axis in range(dim)))
         arguments = self._arguments(plane, layer, 0)
         self._kernels().fastest(velocity, self.grid.n, weights, *arguments, self._partials, self._out)
-        return float(self._out[0]) ** 0.5
+        return numbers_of(self._out)[0] ** 0.5
 
 
 class Smoothed:

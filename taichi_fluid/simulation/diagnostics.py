@@ -10,7 +10,6 @@ from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid, given
 from ..kernels import (
     ARRAY_BITS,
-    PARTIALS,
     Array,
     Reduction,
     Strip,
@@ -20,6 +19,8 @@ from ..kernels import (
     cells_of,
     kernel_family,
     largest,
+    numbers_of,
+    room_for_partials,
 )
 from ..operators.differences import vorticity_at
 from ..operators.shapes import covered_part
@@ -241,7 +242,7 @@ class Diagnostics:
     def __init__(self, grid: Grid, solids: Solids | None = None, level=None):
         self.grid, self.solids, self.level = grid, solids, level
         self._array = None
-        self._partials = ti.ndarray(ti.f32, PARTIALS)
+        self._partials = room_for_partials()
         self._out = ti.ndarray(ti.f32, 2)
         self._kernels = diagnostic_kernels(grid.loops, grid.placement)
 
@@ -251,7 +252,7 @@ class Diagnostics:
         components = array.shape[0] // self.grid.cells
         kernels = magnitude_kernels(self.grid.loops, components)
         kernels.largest_magnitude(array, self.grid.n, self._partials, self._out)
-        value = self._out[0]
+        value = numbers_of(self._out)[0]
         return math.inf if value >= NOT_FINITE else value
 
     def not_finite(self, array) -> tuple[tuple[int, ...], int]:
@@ -267,7 +268,7 @@ class Diagnostics:
         """Integral over the box of the scalar that begins at ``offset``: mean times volume (2D: times area)."""
         self.grid.require(None, offset, array=array)
         self._kernels.total(array, self.grid.n, offset, self._partials, self._out)
-        return self._out[0] * self.grid.cell_volume
+        return numbers_of(self._out)[0] * self.grid.cell_volume
 
     def amount(self, array, offset: int = 0) -> float:
         """The integral of a carried scalar over the fluid: a cell that solids cut counts as far as it is fluid."""
@@ -276,7 +277,7 @@ class Diagnostics:
         self.grid.require(None, offset, array=array)
         kernels = cut_kernels(self.grid.loops)
         kernels.amount(array, self.solids.fluid, self.grid.n, offset, self._partials, self._out)
-        return self._out[0] * self.grid.cell_volume
+        return numbers_of(self._out)[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
         """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
@@ -286,7 +287,7 @@ class Diagnostics:
         else:
             kernels = wet_kernels(self.grid.loops)
             kernels.wet_squares(velocity, self.level, self.grid.n, self._partials, self._out)
-        return 0.5 * rho * self._out[0] * self.grid.cell_volume
+        return 0.5 * rho * numbers_of(self._out)[0] * self.grid.cell_volume
 
     def enstrophy(self, velocity) -> float:
         """Half of the integral of the square of the vorticity, in m³/s² (2D: m²/s²); without what is inside solids."""
@@ -295,7 +296,7 @@ class Diagnostics:
         if self.solids is not None:
             self.solids.clear_scalar(vorticity)
         self._kernels.squares(vorticity, 1, self.grid.n, self._partials, self._out)
-        return 0.5 * self._out[0] * self.grid.cell_volume
+        return 0.5 * numbers_of(self._out)[0] * self.grid.cell_volume
 
     def divergence(self, velocity, expansion=None) -> Divergence:
         """Divergence that a velocity has left; on the collocated grid by differences over two cells.
@@ -310,9 +311,9 @@ class Diagnostics:
         if self.solids is not None or expansion is not None or self.level is not None:
             return self._stored_divergence(velocity, expansion)
         self._kernels.outflows(velocity, self.grid.n, self._partials, self._out)
-        largest_outflow, squares = self._out.to_numpy()
+        largest_outflow, squares = numbers_of(self._out)
         mean_square = squares / math.prod(self.grid.shape)
-        return Divergence(float(largest_outflow) / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
+        return Divergence(largest_outflow / self.grid.dx, math.sqrt(mean_square) / self.grid.dx)
 
     def _stored_divergence(self, velocity, expansion) -> Divergence:
         divergence = self._stored()
@@ -322,7 +323,7 @@ class Diagnostics:
             self._clear_air(divergence)
         largest = self.largest_magnitude(divergence)
         self._kernels.squares(divergence, 1, self.grid.n, self._partials, self._out)
-        return Divergence(largest, math.sqrt(self._out[0] / math.prod(self.grid.shape)))
+        return Divergence(largest, math.sqrt(numbers_of(self._out)[0] / math.prod(self.grid.shape)))
 
     def _clear_air(self, array) -> None:
         """Set a scalar to 0 in the air, where there is a liquid."""

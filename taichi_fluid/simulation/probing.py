@@ -9,7 +9,18 @@ import numpy as np
 from .._ti import argument, ti
 from ..boundaries.walls import PRESSURE, SCALAR
 from ..carried import rate_of
-from ..kernels import PARTIALS, Array, Reduction, add, array_of, cells_of, int_vector, kernel_family, largest
+from ..kernels import (
+    Array,
+    Reduction,
+    add,
+    array_of,
+    cells_of,
+    int_vector,
+    kernel_family,
+    largest,
+    numbers_of,
+    room_for_partials,
+)
 from ..operators.interpolation import sample
 from ..operators.shapes import covered_part
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
@@ -255,7 +266,7 @@ class Gauge:
 
     def __init__(self, simulation: Any):
         self.simulation, self.grid = simulation, simulation.grid
-        self._partials, self._out = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 2)
+        self._partials, self._out = room_for_partials(2), ti.ndarray(ti.f32, 2)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._array, self._points = None, {}
 
@@ -344,7 +355,7 @@ class Gauge:
         for k, (array, begin) in enumerate(fields):
             region = index(*lower), index(*upper), where, spread, grid.n
             kernels.sum_flux(velocity, open, array, begin, level, *region, self._partials, self._out)
-            values[_ends(k, fields)] = self._out[0] * grid.dx ** (grid.dim - 1)
+            values[_ends(k, fields)] = numbers_of(self._out)[0] * grid.dx ** (grid.dim - 1)
         return values
 
     def _diffusivity(self, quantity: str) -> float:
@@ -381,7 +392,7 @@ class Gauge:
         fluid = solids.fluid if solids else self._nothing
         where = (index(*lower), index(*upper), self.grid.n)
         getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out, *more)
-        return self._out.to_numpy().tolist()
+        return numbers_of(self._out)
 
     def load(self, probe: Probe) -> dict[str, float]:
         """Force, N (2D: N/m), of pressure and of friction too, and torque, N m (2D: N), on a solid."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ti import ti
 from ...grid import Grid
-from ...kernels import PARTIALS, array_of, float_vector, int_vector
+from ...kernels import array_of, float_vector, int_vector, numbers_of, room_for_partials
 from ...operators.ghosts import ghost_kernels
 from ...operators.shapes import SHAPES
 from ..walls import Walls
@@ -63,7 +63,7 @@ class Solids:
         self._conditions = {}
         sampled = [index for index, solid in enumerate(self.solids) if isinstance(solid.shape, SampledDistance)]
         self._tables = {index: array_of(self.solids[index].shape.values) for index in sampled}
-        self._partials, self._out = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 1)
+        self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 1)
         self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
 
@@ -111,7 +111,7 @@ class Solids:
         self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / grid.dx)
         wrap_ghosts(self.fluid, n, 0, self.walls.wrap)
         self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
-        self.fastest = float(self._out[0])
+        self.fastest = numbers_of(self._out)[0]
         return True
 
     def move_as_at(self, time: float) -> None:

@@ -26,7 +26,6 @@ from ...boundaries.solids import Solids
 from ...boundaries.walls import Walls
 from ...grid import Grid
 from ...kernels import (
-    PARTIALS,
     Array,
     IntArray,
     Reduction,
@@ -37,8 +36,10 @@ from ...kernels import (
     fast_max,
     fast_min,
     kernel_family,
+    numbers_of,
     position_of,
     put_line,
+    room_for_partials,
 )
 from ...operators.sampling import Component
 from .activity import noted_at
@@ -262,14 +263,14 @@ class Conservation:
         spec = AccountSpec(solids is not None, walls.has_passage, False, grid.collocated, sparse, in_place)
         self._kernels = {grows: conservation_kernels(loops, spec._replace(grows=grows)) for grows in (False, True)}
         self._slopes = self._kernels[False].Slopes(*slopes)
-        self._partials, self._theta = ti.ndarray(ti.f32, 2 * PARTIALS), ti.ndarray(ti.f32, 1)
+        self._partials, self._theta = room_for_partials(2), ti.ndarray(ti.f32, 1)
         self._nothing = ti.ndarray(ti.f32, 1)
 
     @property
     def theta(self) -> float:
         """Part of its room by which the last scalar was moved, -1 to 1; one number read back."""
         self.grid.require_runtime()
-        return float(self._theta[0])
+        return numbers_of(self._theta)[0]
 
     def restore(self, before, after, offsets, limits, out, mask, velocity, dt: float, growth=None) -> None:
         """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.

@@ -8,7 +8,7 @@ follow them beyond the wall's own value.
 
 from ..._ti import ti
 from ...grid import Grid
-from ...kernels import PARTIALS, Array, fast_max, fast_min, kernel_family, largest
+from ...kernels import Array, fast_max, fast_min, kernel_family, largest, room_for_partials
 
 
 @ti.func
@@ -48,7 +48,7 @@ class Extremes:
 
     def __init__(self, grid: Grid):
         self.grid, self._kernels = grid, extremes_kernels(grid.loops)
-        self._partials, self._extremes = ti.ndarray(ti.f32, PARTIALS), ti.ndarray(ti.f32, 2)
+        self._partials, self._extremes = room_for_partials(), ti.ndarray(ti.f32, 2)
 
     def find(self, array, offset: int, known: tuple[float, float]) -> None:
         """Note those of ``array[offset:…]`` and of the range ``known``."""
