@@ -7,6 +7,7 @@ FIRST = ("test_window.py", "test_vulkan.py", "test_backends.py", "test_cli.py", 
 """Files that take longest, the longest one first."""
 
 SLOW = (
+    "test_cuda.py::",
     "test_validation.py::test_a_case_finds_what_it_found[drop",
     "test_validation.py::test_a_case_finds_what_it_found[volume",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection and pressure]",
