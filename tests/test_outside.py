@@ -329,6 +329,23 @@ def test_drag_slows_a_uniform_wind_as_its_law_says():
     np.testing.assert_allclose(simulation.to_numpy("velocity"), (1 - 3 * 0.025) ** 10, rtol=1e-5)
 
 
+def test_a_force_that_changes_acts_as_it_is_at_either_end_of_a_step():
+    """In a periodic box what it leaves is the sum of trapezia. As of the beginning twice, of first order, it was 2.33 for 1.87."""
+    simulation = tf.Simulation(box(domain={"size": [1.0, 1.0], "resolution": 16, "boundaries": "periodic"}))
+
+    def gust(simulation, dt):
+        add_to_all(
+            simulation.state.velocity.current, 0, simulation.grid.cells, 10 * math.exp(-simulation.time / 0.2) * dt
+        )
+
+    simulation.forces.append(tf.Force("gust", gust))
+    for _ in range(5):
+        simulation.step(0.1)
+    assert simulation.time == pytest.approx(0.5)
+    pushes = 10 * np.exp(-0.5 * np.arange(6))
+    np.testing.assert_allclose(simulation.to_numpy("velocity")[0], 0.05 * (pushes[:-1] + pushes[1:]).sum(), rtol=1e-5)
+
+
 # Kinds of sides
 
 TWIN_KINDS = {

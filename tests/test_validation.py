@@ -331,6 +331,7 @@ def test_the_files_hold_what_both_have_found(validated):
         (["couette", "--json", "bad.json", "--append"], "does not hold what"),
         (["couette", "--markdown", "."], "the document"),
         (["couette", "--markdown", "bad.json"], "to write between"),
+        (["pool", "--quick", "--scheme", "splitting"], "pool cannot be run so: solver.scheme is 'splitting'"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path, arguments, words):

@@ -155,12 +155,16 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
 
     said = Console(stderr=True)
     where, order = {**environment(), "arch": arch}, {case.name: k for k, case in enumerate(_all_cases())}
-    kept, done, failed = list(earlier), 0, []
+    kept, done, failed, refused = list(earlier), 0, [], []
     try:
         for case in cases:
             resolution = case.quick if wanted.quick else wanted.resolution
-            with said.status(f"{case.name} …"):
-                outcome = case.run(resolution, changes)
+            try:
+                with said.status(f"{case.name} …"):
+                    outcome = case.run(resolution, changes)
+            except SceneError as error:
+                refused.append(f"{case.name} cannot be run so: {str(error).rstrip('.')}.")
+                continue
             done += 1
             print_wide(table(outcome))
             if not outcome.holds:
@@ -183,7 +187,11 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
     except OSError as error:
         stop(f"{error.filename or 'a file'} cannot be written: {error}.", status=1)
     if failed:
+        for sentence in refused:
+            click.echo(sentence, err=True)
         stop(f"{len(failed)} of {len(cases)} cases do not hold: {', '.join(failed)}.", status=1)
+    if refused:
+        stop(" ".join(refused))
 
 
 def _all_cases() -> Sequence[Any]:

@@ -49,8 +49,8 @@ class Force(NamedTuple):
     """A force: a name and a function of the simulation and dt in seconds that adds dt times an acceleration, in m/s².
 
     It changes ``simulation.state.velocity.current`` where that lies; what solids and sides make of it follows. One that
-    ``halves`` acts for half of a step of advection-reflection at its beginning and for half at its end, which is of second
-    order; else for all of it at its end.
+    ``halves`` acts for half of a step of advection-reflection at its beginning and for half at its end, ``simulation.time``
+    being that of either, which is of second order; else for all of it at its end, but as of its beginning.
     """
 
     name: str

@@ -296,9 +296,15 @@ FORCES = Table(
 
 
 def force(engine: Engine, dt: float) -> None:
-    """Add all forces, one after the other; of a step that was halved what its first half has left of them."""
-    for each in list(engine.forces):
-        each.add(engine, 0.5 * dt if engine.halved and each.halves else dt)
+    """Add all forces, one after the other; of a step that was halved what its first half has left of them, as of its end."""
+    began = engine.time
+    try:
+        for each in list(engine.forces):
+            late = engine.halved and each.halves
+            engine.time = began + dt if late else began
+            each.add(engine, 0.5 * dt if late else dt)
+    finally:
+        engine.time = began
     engine.fill_velocity()
 
 
