@@ -36,7 +36,8 @@ REMEDIES = {
     },
     "vulkan": {
         "linux": "It needs a Vulkan driver, which vulkaninfo --summary names (package vulkan-tools): that of Mesa for AMD and "
-        "Intel (Ubuntu: sudo apt install mesa-vulkan-drivers), NVIDIA's own for theirs.",
+        "Intel (Ubuntu: sudo apt install mesa-vulkan-drivers), NVIDIA's own for theirs. A container may lack "
+        "what loads it (libvulkan1, libegl1).",
         "win32": _OF_MAKER,
         "darwin": "It comes with Taichi: pip install --force-reinstall taichi. metal needs nothing.",
     },
