@@ -260,12 +260,15 @@ def _worth_trying(arch: str) -> bool:
 
 
 def device_name(arch: str, log: str = "") -> str:
-    """What ``arch`` computes on; a Vulkan device is named in Taichi's own log. Empty where nothing says it."""
+    """What ``arch`` computes on; of several Vulkan devices Taichi's own log says which. Empty where nothing says it."""
     if arch == "cpu":
         return _processor()
     if arch == "cuda":
         return of_nvidia("name")
     found = VULKAN_DEVICE.search(log)
+    if found is None and arch == "vulkan":
+        devices = vulkan_devices()
+        return devices[0].name if len(devices) == 1 else ""
     return found.group(1) if found else ""
 
 

@@ -155,6 +155,13 @@ def test_a_vulkan_device_has_a_driver_and_memory(vulkan):
         assert device.memory > 2**26
 
 
+@pytest.mark.parametrize(("devices", "name"), [([], ""), (["AMD"], "AMD"), (["AMD", "llvmpipe"], "")])
+def test_one_vulkan_device_has_its_name_and_of_two_the_log_says_which(monkeypatch, devices, name):
+    monkeypatch.setattr(backend, "vulkan_devices", lambda: [backend.VulkanDevice(device, 2) for device in devices])
+    assert backend.device_name("vulkan") == name
+    assert backend.device_name("vulkan", "Found Vulkan Device 1 (Intel)") == "Intel"
+
+
 def test_without_a_vulkan_loader_there_is_no_device(monkeypatch):
     for loaders in ({}, dict.fromkeys(("linux", "win32", "darwin"), "no_such_library")):
         monkeypatch.setattr(backend, "VULKAN_LOADERS", loaders)
