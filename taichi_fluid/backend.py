@@ -117,10 +117,11 @@ def best() -> str:
 def recommended_options(arch: str = "cpu") -> dict[str, Any]:
     """Options of ``ti.init`` with which kernels compile sooner on ``arch`` and a step takes as long as without.
 
-    On the CPU and on CUDA Taichi leaves out its analysis of control flow and its search of the whole kernel for what is
-    computed twice, which LLVM does again: a third of a first start on the CPU, from which no step here gains, and half of one on
-    CUDA, where as many instructions come out. LLVM then rounds a few sums otherwise. And it compiles on one thread, as each
-    of several reads its own copy of Taichi's runtime first. On other archs there are none.
+    Taichi leaves out its analysis of control flow and its search of the whole kernel for what is computed twice, which LLVM or
+    a driver does again: a third of a first start on the CPU, from which no step here gains, half of the compiling for CUDA, where
+    as many instructions come out, and a tenth of a first start on Vulkan with Mesa's software driver. LLVM then rounds a few
+    sums otherwise. And it compiles on one thread, as each of several reads its own copy of Taichi's runtime first. For Metal
+    and OpenGL, where nobody has measured, there are none.
 
     ``start`` gives them, below the options of its caller. A program that calls ``ti.init`` itself may do the same:
     ``ti.init(arch=ti.cpu, **backend.recommended_options("cpu"))``. Nothing here changes what it has called it with.
@@ -128,7 +129,9 @@ def recommended_options(arch: str = "cpu") -> dict[str, Any]:
     Args:
         arch: One of ``ARCHS``.
     """
-    return {"cfg_optimization": False, "opt_level": 0, "num_compile_threads": 1} if arch in ("cpu", "cuda") else {}
+    if arch not in ("cpu", "cuda", "vulkan"):
+        return {}
+    return {"cfg_optimization": False, "opt_level": 0, "num_compile_threads": 1}
 
 
 def start_here(arch: str, **options) -> None:
