@@ -226,6 +226,16 @@ def test_each_on_plane_visits_the_lower_ghosts_with_their_corners(shape):
 
 
 @pytest.mark.vulkan_too
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_numbers_are_read_back_as_they_are_now(count):
+    values = np.array([0.1, -3e38, 1e-30, np.inf, 7.0, -0.0], dtype=np.float32)[:count]
+    array = kernels.array_of(values)
+    assert kernels.numbers_of(array) == values.tolist()
+    array.fill(2.5)
+    assert kernels.numbers_of(array) == [2.5] * count
+
+
+@pytest.mark.vulkan_too
 @pytest.mark.parametrize("shape", [*ALL_SHAPES, (100, 37), (31, 17, 45)], ids=str)
 def test_reductions_are_right_and_give_the_same_bits_again(shape):
     grid = Grid(shape, 1.0)
