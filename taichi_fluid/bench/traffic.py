@@ -215,10 +215,10 @@ TRAFFIC = {
     "foam_kernels.count": ("phi", "counts"),
     "foam_kernels.make": ("offsets", ""),
     "foam_kernels.move": ("position@number motion@number life@number", "position@number motion@number life@number"),
+    "reading_kernel.return_numbers": ("a", ""),
     # Taichi's own.
     "fill_ndarray": ("", "ndarray"),
     "ndarray_to_ndarray": ("other", "ndarray"),
-    "reading_kernel.return_numbers": ("a", ""),
     "ndarray_to_ext_arr": ("ndarray", "arr"),
     "ext_arr_to_ndarray": ("arr", "ndarray"),
 }

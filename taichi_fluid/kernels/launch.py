@@ -62,12 +62,13 @@ class Launcher:
         self._setters = None if self._primal.return_type or None in setters else setters
         self._ready: tuple[Any, Any] = (None, None)
 
-    def __call__(self, *args, **kwargs) -> None:
+    def __call__(self, *args, **kwargs) -> Any:
         if not self._primal.compiled_kernels:
             with compiling(self):
-                self._kernel(*args, **kwargs)
-        elif kwargs or not self.launch(args):
-            self._kernel(*args, **kwargs)
+                return self._kernel(*args, **kwargs)
+        if kwargs or not self.launch(args):
+            return self._kernel(*args, **kwargs)
+        return None
 
     def launch(self, args) -> bool:
         """Launch straight away if this is possible."""

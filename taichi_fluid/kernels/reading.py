@@ -3,7 +3,7 @@
 import functools
 
 from .._ti import ti
-from .launch import compiling
+from .launch import Launcher
 from .layout import Array, float_vector, memory_of
 
 
@@ -15,7 +15,7 @@ def reading_kernel(count: int):
     def return_numbers(a: Array) -> float_vector(count):
         return ti.Vector([a[k] for k in ti.static(range(count))])
 
-    return return_numbers
+    return Launcher(return_numbers)
 
 
 def numbers_of(array) -> list[float]:
@@ -25,10 +25,4 @@ def numbers_of(array) -> list[float]:
     copy on the device and give it back each time, which takes longer than many a stage of a step.
     """
     values = memory_of(array)
-    if values is not None:
-        return values.tolist()
-    kernel = reading_kernel(array.shape[0])
-    if kernel._primal.compiled_kernels:
-        return kernel(array).to_list()
-    with compiling(kernel):
-        return kernel(array).to_list()
+    return reading_kernel(array.shape[0])(array).to_list() if values is None else values.tolist()

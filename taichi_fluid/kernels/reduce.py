@@ -101,6 +101,23 @@ def _reduced_strips(I, n, reduction):
 
 
 @ti.func
+def _combined(
+    partials: Array,
+    first,
+    count: ti.template(),
+    step: ti.template(),
+    length: ti.template(),
+    start,
+    combine: ti.template(),
+):
+    """Of so many partial results, from a place on, ``step`` apart."""
+    total = start
+    for k in range(ti.static(count)):
+        total = combine(total, _partial(partials, first + k * ti.static(step), length, start))
+    return total
+
+
+@ti.func
 def _reduced_by_thread(thread, threads: ti.template(), n, reduction):
     """Of what one thread of a GPU takes, every so-many-th cell."""
     last = ti.static(n.n - 1)
@@ -156,10 +173,7 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
             for thread in range(ti.static(parts)):
                 _put_partial(partials, thread, length, _reduced_by_thread(thread, parts, n, reduction))
             for fold in range(ti.static(folds)):
-                folded = reduction.start
-                for k in range(ti.static(FOLDED)):
-                    found = _partial(partials, fold + k * ti.static(folds), length, reduction.start)
-                    folded = reduction.combine(folded, found)
+                folded = _combined(partials, fold, FOLDED, folds, length, reduction.start, reduction.combine)
                 _put_partial(partials, ti.static(parts) + fold, length, folded)
 
     @ti.func
@@ -179,17 +193,12 @@ def reductions(shape: LoopShape, cells: SimpleNamespace) -> SimpleNamespace:
         """Second stage, inside a serial task: the one number, or vector, that the partial results make."""
         total = start
         if ti.static(rows):
-            for chunk in range(ROW_PARTIALS):
-                total = combine(total, _partial(partials, chunk, length, start))
+            total = _combined(partials, 0, ROW_PARTIALS, 1, length, start, combine)
         else:
             # In groups, as what rounding leaves of a sum grows with how many are added one after the other.
             for group in range(ti.static(folds // GROUP)):
-                of_group = start
-                for k in range(ti.static(GROUP)):
-                    of_group = combine(
-                        of_group, _partial(partials, parts + group * ti.static(GROUP) + k, length, start)
-                    )
-                total = combine(total, of_group)
+                begin = ti.static(parts) + group * ti.static(GROUP)
+                total = combine(total, _combined(partials, begin, GROUP, 1, length, start, combine))
         return total
 
     @ti.func
