@@ -32,7 +32,7 @@ from .words import complete_scene, print_wide, say, stop
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="taichi-fluid", prog_name="taichi-fluid")
 def main() -> None:
-    """A grid fluid engine in Taichi: smoke, dye, fire and solids in 2D and 3D, on CUDA, Vulkan, Metal and CPU."""
+    """A grid fluid engine in Taichi: smoke, fire, water and solids in 2D and 3D, on CUDA, Vulkan, Metal and CPU."""
 
 
 @main.command(short_help="Show or record a scene that comes with the package.")

@@ -373,7 +373,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         with waiting.told_on(Console(stderr=True)):
             flow = _build(whole, scene, arch)
         stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
-        for sentence in filter(None, dict.fromkeys([*scene.remarks, *stand_ins])):
+        remarks = own_of(flow).remarks
+        for sentence in filter(None, dict.fromkeys([*remarks, *stand_ins])):
             say(sentence)
         if left := remove_leftovers(outputs.poster.parent):
             say(
@@ -399,6 +400,9 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             each.append(log.look)
         halving = Halving(own_of(flow)) if wanted.on_blow_up == "halve" else None
         numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each, halving=halving)
+        for sentence in own_of(flow).remarks:
+            if sentence not in remarks:
+                say(sentence)
         if surfaces is not None:
             recorder.written.append(surfaces.folder)
         if path is not None:

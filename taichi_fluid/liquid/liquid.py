@@ -137,16 +137,18 @@ class Liquid:
         radius: float,
         velocity: Sequence[float] | None = None,
         time: float = 0.0,
-    ) -> None:
+    ) -> int:
         """Fill a shape of ``operators.shapes`` with liquid at a velocity, m/s; what is in a solid or liquid already stays.
 
         The lattice of the particles has gone along with that velocity for ``time`` seconds. ``find_surface`` is to be called
-        when all is added.
+        when all is added. Returns how many particles there are more.
         """
         before, self._known = self.particles.count, False
         self.particles.place()
         self._seeding.fill(self.particles, shape, a, b, radius, velocity, time)
-        self.target += self.particles.count - before
+        added = self.particles.count - before
+        self.target += added
+        return added
 
     def pour(
         self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float], time: float

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
@@ -203,8 +205,23 @@ class Emitter:
             upper.append(cells + 1 if crosses else max(min(end, cells + 1), lower[-1]))
         ints, floats = int_vector(grid.dim), float_vector(grid.dim)
         self._where = (grid.n, ints(*lower), ints(*upper))
+        self._cells = tuple(slice(first - 1, end - 1) for first, end in zip(lower, upper, strict=True))
+        self._crosses, self._points, self._half_edges = any(period), points, b if shape == "box" else None
         a, b = points if between_ends else (points[0], b)
         self._shape = (floats(*grid.origin), grid.dx, floats(*period), floats(*a), floats(*b), radius)
+
+    def reaches(self, free: np.ndarray) -> bool:
+        """Whether the shape covers a part of any cell that is ``free``, an array over the grid's cells; in doubt, it does."""
+        near, a, b = np.argwhere(free[self._cells]), np.array(self._points[0]), np.array(self._points[-1])
+        if self._crosses:
+            return True
+        away = self.grid.origin + (near + [cells.start + 0.5 for cells in self._cells]) * self.grid.dx - a
+        if self._half_edges is not None:
+            distance = (np.abs(away) - self._half_edges).max(axis=1)
+        else:  # a cylinder lies in the capsule of its ends
+            along = np.clip(away @ (b - a) / max((b - a) @ (b - a), 1e-20), 0.0, 1.0)
+            distance = np.linalg.norm(away - np.outer(along, b - a), axis=1) - self._shape[-1]
+        return bool((distance < 0.5 * self.grid.dx).any())
 
     def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
         """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""

@@ -123,6 +123,8 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved, self.nearest, self.earlier = False, 0.0, None
+        self.dry_bodies: list[int] = []  # of the liquid, that bring in none
+        self.overfull: float | None = None  # since when the liquid is more than the box holds, s
         self.kept.forget()
         self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)
@@ -137,7 +139,7 @@ class Engine:
         if projected:
             self.prepare()
         if self.liquid is not None and self.scene.liquid is not None:
-            begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
+            self.dry_bodies = begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
         self.fill_velocity()
 
     def build(self, before: Scene | None) -> None:
@@ -162,6 +164,13 @@ class Engine:
             self.projection  # noqa: B018 - built where it is asked for
         else:
             self.liquid.prepare(_method(self.scene.solver))
+
+    @functools.cached_property
+    def room(self) -> float:
+        """Volume of the box that solids leave free, when it is first asked for, m³ (2D: m²)."""
+        if self.solids is None:
+            return math.prod(self.grid.size)
+        return float(self.grid.to_numpy(self.solids.fluid).sum(dtype=float)) * self.grid.cell_volume
 
     @functools.cached_property
     def projection(self) -> Projection:

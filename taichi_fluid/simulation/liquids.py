@@ -8,19 +8,20 @@ from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
 from ..scene.liquid import inflows
+from .remarks import is_overfull
 
 if TYPE_CHECKING:
     from ..liquid.liquid import Liquid
 
 
-def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> None:
-    """Let there be the bodies of a scene, and nothing else."""
+def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> list[int]:
+    """Let there be the bodies of a scene, and nothing else; returns which of them bring in none."""
     liquid.core.keep(config.band)
     liquid.clear()
-    for body in config.bodies:
-        liquid.add(body.shape, *body.geometry(), body.velocity)
+    added = [liquid.add(body.shape, *body.geometry(), body.velocity) for body in config.bodies]
     liquid.find_surface()
     liquid.begin(velocity)
+    return [i for i, count in enumerate(added) if count == 0]
 
 
 def _poured(engine: Any, dt: float) -> Iterator[tuple]:
@@ -50,6 +51,8 @@ def pour(engine: Any, dt: float) -> None:
     for source in engine.scene.sources:
         if source.active(engine.time) and source.sink:
             engine.liquid.drain(source.shape, *source.geometry())
+    if engine.overfull is None and is_overfull(engine):
+        engine.overfull = engine.time + dt
 
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:

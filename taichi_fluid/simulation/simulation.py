@@ -22,6 +22,7 @@ from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
 from .liquids import longest_dt
+from .remarks import remarks_on
 from .steps import FORCES, follow_scheme, stages_of
 
 
@@ -125,6 +126,11 @@ class Simulation(Engine, Flow):
         asked, sides = self._scene.solver.pressure, self.walls.pressure_sides()
         cut = self.solids is not None or self.walls.open_in_part or self.liquid is not None
         return PressureSolver(asked, *chosen(self.grid, asked, sides, cut=cut))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about what can be and is most often not meant: of the scene, and of what of it has no effect here."""
+        return (*self._scene.remarks, *remarks_on(self))
 
     @property
     def scene(self) -> Scene:

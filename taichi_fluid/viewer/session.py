@@ -81,6 +81,7 @@ class Session:
         flow = flow_of(scene, build)
         self._start(flow, pictures_of(flow, *self._drawn_size))
         self._camera = scene.camera
+        self._remark()
 
     def _start(self, flow: Simulation | Comparison, renderer: Pictures) -> None:
         self.flow, self.renderer, self.shown = flow, renderer, renderer.image
@@ -121,6 +122,12 @@ class Session:
     def _warn(self, message: str) -> None:
         self.message = message
         self.alarm = True
+
+    def _remark(self) -> None:
+        """Say what of the scene is most often not meant, if anything; else what was said before is gone."""
+        self.message = ""
+        for sentence in self.simulation.remarks[:1]:
+            self._warn(sentence)
 
     @property
     def stepping(self) -> bool:
@@ -213,6 +220,8 @@ class Session:
         self._pulse.steps.append(step)
         self._debt -= step.dt
         self._stale = True
+        if self.simulation.overfull == self.simulation.time:
+            self._warn(self.simulation.remarks[-1])
 
     def _flush(self) -> bool:
         """Paint the strokes that wait, between two steps."""
@@ -347,7 +356,7 @@ class Session:
         self._abandon()
         ti.sync()
         self._start(flow, renderer)
-        self.message = ""
+        self._remark()
         if before is None:
             self._camera = scene.camera
         # Before its first step, which may have to wait for kernels: the last scene's picture is not this one's.

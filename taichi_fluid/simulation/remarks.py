@@ -1,0 +1,46 @@
+"""What can be and is most often not meant: what of a flow has no effect where it stands, in a sentence each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+ROOM = 1.01
+"""How much of what a box holds a liquid may be: where solids cut cells, its particles are that much too many or too few."""
+
+
+def remarks_on(flow: Any) -> tuple[str, ...]:
+    """Of solids, sources and bodies of liquid which have no effect at time 0, and whether the box has been filled to overflowing."""
+    return tuple([*_of_solids(flow), *_of_bodies(flow), *_of_liquid(flow)])
+
+
+def _of_solids(flow: Any) -> Iterator[str]:
+    """Only of those that never move, which are at time 0 where they always are."""
+    if flow.solids is None or flow.solids.moves:
+        return
+    free = flow.grid.to_numpy(flow.solids.fluid) > 0
+    if not free.any():
+        yield "the solids leave no cell of the box free: nothing flows."
+        return
+    for i, emitter in enumerate(flow.emitters):
+        if not emitter.reaches(free):
+            yield f"sources[{i}] lies in a solid with all that it covers: it does nothing."
+
+
+def _of_bodies(flow: Any) -> Iterator[str]:
+    for i in flow.dry_bodies:
+        yield (
+            f"liquid.bodies[{i}] brings in no liquid: it lies in a solid or in another body, or is too small for cells "
+            f"{flow.grid.dx:g} m wide."
+        )
+
+
+def _of_liquid(flow: Any) -> Iterator[str]:
+    if flow.overfull is not None:
+        yield (
+            f"since t = {flow.overfull:.3g} s more liquid has been poured than the box holds, which presses it together: let a "
+            "source end, or a sink or an open side drain it."
+        )
+
+
+def is_overfull(flow: Any) -> bool:
+    """Whether a liquid is more than what of the box is free."""
+    return flow.liquid.volume > ROOM * flow.room
