@@ -372,10 +372,9 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     try:
         with waiting.told_on(Console(stderr=True)):
             flow = _build(whole, scene, arch)
-        stand_ins = [each.pressure_solver.sentence for each in simulations_of(flow).values()]
-        remarks = own_of(flow).remarks
-        for sentence in filter(None, dict.fromkeys([*remarks, *stand_ins])):
-            say(sentence)
+        said = _say_new(
+            [*own_of(flow).remarks, *(each.pressure_solver.sentence for each in simulations_of(flow).values())]
+        )
         if left := remove_leftovers(outputs.poster.parent):
             say(
                 f"removed {len(left)} unfinished file(s) of processes that are gone: {', '.join(p.name for p in left)}."
@@ -400,9 +399,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             each.append(log.look)
         halving = Halving(own_of(flow)) if wanted.on_blow_up == "halve" else None
         numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each, halving=halving)
-        for sentence in own_of(flow).remarks:
-            if sentence not in remarks:
-                say(sentence)
+        _say_new(own_of(flow).remarks, said=said)
         if surfaces is not None:
             recorder.written.append(surfaces.folder)
         if path is not None:
@@ -442,6 +439,14 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 stop(f"{what} {str(path)!r} cannot be written: {error}.", status=1)
             click.echo(str(path))
     show_files(recorder.written)
+
+
+def _say_new(remarks: Sequence[str], said: Sequence[str] = ()) -> list[str]:
+    """Say what was not said; which that is."""
+    new = [remark for remark in dict.fromkeys(remarks) if remark and remark not in said]
+    for sentence in new:
+        say(sentence)
+    return new
 
 
 def _say_unsolved(scene: Scene, numbers: Mapping[str, Any]) -> None:

@@ -73,15 +73,12 @@ class Session:
         self.folder = Path(folder).resolve()
         self._build, self._size = build, size or (scene.output.width, scene.output.height)
         self.paused, self.written, self._warned_of = False, [], 0
-        self._message, self.alarm, self._said_at = "", False, 0.0
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds, self._drawing = 0, 0.0, False
         self.compiles_first = self.beside = False
         self.video: LiveVideo | None = None
-        flow = flow_of(scene, build)
+        self._camera, flow = scene.camera, flow_of(scene, build)
         self._start(flow, pictures_of(flow, *self._drawn_size))
-        self._camera = scene.camera
-        self._remark()
 
     def _start(self, flow: Simulation | Comparison, renderer: Pictures) -> None:
         self.flow, self.renderer, self.shown = flow, renderer, renderer.image
@@ -90,6 +87,8 @@ class Session:
         self._single, self._failed, self._stale, self._redraw = False, False, True, True
         self._strokes: list[Stroke] = []
         self._pulse, self._debt, self._views = Pulse(flow), 0.0, Views(flow.scene.look)
+        self.message = next(iter(self.simulation.remarks), "")
+        self.alarm = bool(self._message)
 
     # The scene
 
@@ -122,12 +121,6 @@ class Session:
     def _warn(self, message: str) -> None:
         self.message = message
         self.alarm = True
-
-    def _remark(self) -> None:
-        """Say what of the scene is most often not meant, if anything; else what was said before is gone."""
-        self.message = ""
-        for sentence in self.simulation.remarks[:1]:
-            self._warn(sentence)
 
     @property
     def stepping(self) -> bool:
@@ -356,7 +349,6 @@ class Session:
         self._abandon()
         ti.sync()
         self._start(flow, renderer)
-        self._remark()
         if before is None:
             self._camera = scene.camera
         # Before its first step, which may have to wait for kernels: the last scene's picture is not this one's.
