@@ -58,7 +58,7 @@ class Launcher:
     def __init__(self, kernel):
         functools.update_wrapper(self, kernel)
         self._kernel, self._primal = kernel, kernel._primal
-        setters = [_setter(argument.annotation) for argument in self._primal.arguments]
+        setters = [_setter(index, argument.annotation) for index, argument in enumerate(self._primal.arguments)]
         self._setters = None if self._primal.return_type or None in setters else setters
         self._ready: tuple[Any, Any] = (None, None)
 
@@ -81,8 +81,8 @@ class Launcher:
         program: Any = runtime.prog
         known, data = self._ready
         context = one.make_launch_context()
-        for index, (setter, value) in enumerate(zip(self._setters, args, strict=True)):
-            if not setter(context, index, value):
+        for setter, value in zip(self._setters, args, strict=True):
+            if not setter(context, value):
                 return False
         try:
             if one is not known:
@@ -101,37 +101,38 @@ def translate(kernel) -> None:
         program.compile_kernel(program.config(), program.get_device_caps(), one)
 
 
-def _setter(annotation):
-    """A function for an argument, ``set(context, index, value)``, that says whether it has taken it; None for none."""
+def _setter(index: int, annotation):
+    """A function for the argument of this number, ``set(context, value)``, that says whether it has taken it; None for none."""
     if isinstance(annotation, ti.types.ndarray):
-        return functools.partial(_set_array, annotation.dtype) if annotation.ndim == 1 else None
+        return functools.partial(_set_array, annotation.dtype, (index,)) if annotation.ndim == 1 else None
     if annotation is ti.f32 or annotation is ti.i32:
-        return functools.partial(_set_number, annotation is ti.f32)
+        return functools.partial(_set_number, annotation is ti.f32, (index,))
     if isinstance(annotation, MatrixType) and annotation.ndim == 1 and annotation.dtype in (ti.f32, ti.i32):
-        return functools.partial(_set_vector, annotation.n, annotation.dtype == ti.f32)
+        places = [(index, k) for k in range(annotation.n)]
+        return functools.partial(_set_vector, places, "fi" if annotation.dtype == ti.f32 else "i")
     return None
 
 
-def _set_array(dtype, context, index, value) -> bool:
+def _set_array(dtype, place, context, value) -> bool:
     fits = type(value) is ti.ScalarNdarray and value.grad is None and value.dtype == dtype and len(value.shape) == 1
     if fits:
-        context.set_arg_ndarray((index,), value.arr)
+        context.set_arg_ndarray(place, value.arr)
     return fits
 
 
-def _set_number(real, context, index, value) -> bool:
+def _set_number(real, place, context, value) -> bool:
     fits = isinstance(value, (float, int) if real else int)
     if fits:
         put, kind = (context.set_arg_float, float) if real else (context.set_arg_int, int)
-        put((index,), kind(value))
+        put(place, kind(value))
     return fits
 
 
-def _set_vector(count, real, context, index, value) -> bool:
+def _set_vector(places, kinds, context, value) -> bool:
     entries: Any = value.entries if isinstance(value, ti.Matrix) else None
-    fits = isinstance(entries, np.ndarray) and entries.size == count and entries.dtype.kind in ("fi" if real else "i")
+    fits = isinstance(entries, np.ndarray) and entries.size == len(places) and entries.dtype.kind in kinds
     if fits:
-        put, kind = (context.set_struct_arg_float, float) if real else (context.set_struct_arg_int, int)
-        for k, entry in enumerate(entries.tolist()):
-            put((index, k), kind(entry))
+        put = context.set_struct_arg_float if kinds == "fi" else context.set_struct_arg_int
+        for place, entry in zip(places, entries.tolist(), strict=True):
+            put(place, entry)
     return fits
