@@ -149,3 +149,29 @@ def test_the_pressure_of_a_short_step_does_not_last():
         simulation.step(0.02)
         # Potential flow past it goes at about twice its speed; from the pressure of the first step came 170 m/s.
         assert np.abs(simulation.to_numpy("velocity")).max() < 1.8
+
+
+@pytest.mark.parametrize(("viscosity", "scheme"), [(1e-3, "reflection"), (1e-2, "reflection"), (1e-2, "splitting")])
+def test_a_ball_along_which_fluid_slips_turns_alone(dim, viscosity, scheme):
+    """It turned its surroundings like one that does not slip: by its own velocity, along the axes and on the way of paths.
+
+    What is left comes from its edge, which corners of cells tell to second order.
+    """
+
+    def turned(slip):
+        """Angular momentum over rho of what flows, and the torque of friction, after a quarter of a second."""
+        ball = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.25, "slip": slip}
+        ball["angular_velocity"] = 4.0 if dim == 2 else [0.0, 0.0, 4.0]
+        n = 32 if dim == 2 else 20
+        made = scene((n,) * dim, 1 / n, {"viscosity": viscosity}, {"scheme": scheme}, boundaries="no-slip")
+        flow = Simulation(made.with_values({"solids": [ball]}))
+        for _ in range(25):
+            flow.step(0.01)
+        u, v, *_ = flow.grid.to_numpy(flow.state.velocity.current)
+        x, y = (c - 0.5 for c in flow.grid.cell_centres()[:2])
+        free = flow.grid.to_numpy(flow.solids.fluid) == 1
+        momentum = ((x * v - y * u) * free).sum() * flow.grid.cell_volume
+        return abs(momentum), abs(flow.solids.load(0).torque[-1])
+
+    (slipping, rubs), (held, rubbed) = turned(True), turned(False)
+    assert slipping < 0.04 * held and rubs < 0.02 * rubbed

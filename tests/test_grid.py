@@ -171,7 +171,6 @@ def doors(dim):
         (walls.add_held, {"held": s(), "mask": s(), "component": SCALAR, "name": "smoke"}),
         (walls.slow_inflow, {"velocity": v(), "dt": 0.1}),
         (solids.enforce, {"velocity": v()}),
-        (solids.extend_velocity, {"velocity": v()}),
         (solids.extend_scalar, {"array": s()}),
         (solids.clear_scalar, {"array": s()}),
         (solver.setup, {"first": (1,) * dim, "sides": sides, "mask": s(), "held": s()}),

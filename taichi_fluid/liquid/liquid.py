@@ -21,7 +21,7 @@ from .free_surface import FreeSurface
 from .matching import TIMES, match
 from .motion import Motion
 from .particle_surface import ParticleSurface
-from .particles import FULL, Particles
+from .particles import FULL, PER_AXIS, Particles
 from .seeding import Seeding
 from .sinks import Sinks
 from .surface_tension import SurfaceTension
@@ -72,7 +72,8 @@ class Liquid:
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
         self.core = Core(grid, walls, scratch, solids)
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
-        self._surface, self._seeding = ParticleSurface(grid, walls, solids, self.core), Seeding(grid, solids, self.core)
+        self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
+        self._seeding = Seeding(grid, solids, self.core)
         self._crowding, self._sinks = Crowding(grid, walls, solids, self.core), Sinks(grid)
         self._drained: list[tuple] = []
         self.shallow: list[tuple] = []
@@ -83,6 +84,8 @@ class Liquid:
         self._foam: Foam | None = None
         self.phi.fill(grid.dx)
         self.target = self._steps = 0
+        # Particles that each inflow has brought in and that were not poured.
+        self.owed: dict[int, float] = {}
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
         self._known = False
         self._crossed = 1.0
@@ -114,6 +117,9 @@ class Liquid:
         self._clear_foam()
         self._known = False
         self.target = self._steps = 0
+        self._seeding.begin()
+        self.owed.clear()
+        self._drained.clear()
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
         self.find_surface()
@@ -152,14 +158,47 @@ class Liquid:
 
     def pour(
         self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float], time: float
-    ) -> None:
+    ) -> int:
         """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s.
 
         Called after each ``carry``, with the ``time`` then, and ``drive`` before it, as much is poured as has flowed out of the
-        shape.
+        shape. Returns how many particles there are more.
         """
-        self.add(shape, a, b, radius, velocity, time)
+        added = self.add(shape, a, b, radius, velocity, time)
         self._seeding.drive(self.particles, shape, a, b, radius, velocity)
+        return added
+
+    def let_in(
+        self,
+        inlet: int,
+        axis: int,
+        middle: Sequence[float],
+        half: Sequence[float],
+        velocity: Sequence[float],
+        time: float,
+        open: float = 1.0,
+    ) -> None:
+        """Pour what an inflow has filled in a step; what it has brought in and was not poured is to be made elsewhere.
+
+        A row of the lattice comes in as a whole. Where the liquid is slower than the inflow, beside walls say, there is no room for
+        the next one, and where it is faster there is room for more: what is short of more than a row is owed.
+
+        Args:
+            inlet: A number of the inflow.
+            axis: Along which it flows.
+            middle: Of the box that it has filled, m.
+            half: Of the edges of that, m.
+            velocity: What it brings along, m/s.
+            time: At the end of the step, s.
+            open: The part of it that solids leave open; 0 where that is not known, and nothing owed.
+        """
+        added = self.pour("box", middle, half, 0.0, velocity, time)
+        grid, per_axis = self.grid, PER_AXIS[self.grid.dim]
+        brought = open * FULL[grid.dim] * math.prod(2.0 * each / grid.dx for each in half)
+        row = brought * grid.dx / (per_axis * 2.0 * half[axis])
+        owed = max(self.owed.get(inlet, 0.0) + brought - added, -row)
+        extra = max(math.floor(owed - row), 0)
+        self.target, self.owed[inlet] = self.target + extra, owed - extra
 
     def drive(
         self, faces, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
@@ -349,7 +388,10 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
         numbers = {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
-        numbers |= {"known": self._known}
+        numbers |= {
+            "known": self._known,
+            "owed": [self.owed.get(i, 0.0) for i in range(max(self.owed, default=-1) + 1)],
+        }
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped}
         if self._foam is not None:
             foam, numbers["foam"] = self._foam.state()
@@ -376,6 +418,7 @@ class Liquid:
         self.particles.restore_state(arrays, numbers)
         self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
+        self.owed = {i: float(owed) for i, owed in enumerate(numbers.get("owed", ()))}
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         self._clear_foam()
         if "foam" in numbers:

@@ -61,6 +61,10 @@ CLEAR = 2.0
 """How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
 SOME, FEW, SURE = 1, 2, 4
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
+OPENING = 2
+"""Cells from where air was, beside a solid, within which there may be air a step later."""
+NEAR = 2.5
+"""Cells from a solid within which that is asked for."""
 GAP = 0.1
 """How deep a gap between particles counts as, in cells: it is no air, and nothing that could do without particles."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
@@ -273,17 +277,40 @@ def _close_hole_at(c, I, s, phi: Array, closed, n, dx):
 
 
 @ti.func
-def _wet_corner_at(c, I, s, phi: Array, out: Array, solids):
-    """A cell that is all but solid, as in a corner that no particle comes into, is wet if what lies off the solid is."""
+def _is_far_from_air(I, s, before: Array, solids):
+    """Whether there was no air within ``OPENING`` cells of a cell, in what is free of solids."""
+    far = ti.i32(1)
+    for around in range(ti.static((2 * OPENING + 1) ** s.n)):
+        J, rest = I, around
+        for axis in ti.static(range(s.n)):
+            J[axis] += rest % ti.static(2 * OPENING + 1) - OPENING
+            rest = rest // ti.static(2 * OPENING + 1)
+        J = ti.min(ti.max(J, 1), solids.n)
+        if before[flat(J, s)] >= 0 and distance_at(solids, ti.cast(J, ti.f32) - ti.f32(0.5)) > 0:
+            far = 0
+    return far
+
+
+@ti.func
+def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
+    """A cell that is all but solid, as in a corner that no particle comes into, is wet if what lies off the solid is.
+
+    And no hole opens beside a solid where air has no way from: in a gap that is hardly wider than particles are apart, or closes
+    and opens, one would suck the liquid in as a vacuum does.
+    """
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     d = distance_at(solids, x)
     out[c] = phi[c]
-    if d < CORNER and phi[c] >= 0:
-        off = x + (ti.f32(1.0) - d) * away_from(solids, x)
-        there = sample(phi, 0, inside_box(off + ti.f32(0.5), solids.n), solids.n)
-        # Well within the liquid: beside a surface that meets the solid the mirrors are right.
-        if there < ti.f32(-0.5) * solids.dx:
-            out[c] = there
+    if phi[c] >= 0:
+        if d < CORNER:
+            off = x + (ti.f32(1.0) - d) * away_from(solids, x)
+            there = sample(phi, 0, inside_box(off + ti.f32(0.5), solids.n), solids.n)
+            # Well within the liquid: beside a surface that meets the solid the mirrors are right.
+            if there < ti.f32(-0.5) * solids.dx:
+                out[c] = there
+        if d < NEAR and before[c] < 0:
+            if _is_far_from_air(I, s, before, solids) == 1:
+                out[c] = ti.min(out[c], ti.f32(-GAP) * solids.dx)
 
 
 @ti.func
@@ -375,6 +402,7 @@ def surface_kernels(loops, given, cored):
     @ti.kernel
     def wet_corners(
         phi: Array,
+        before: Array,
         out: Array,
         open: Array,
         distance: Array,
@@ -385,7 +413,7 @@ def surface_kernels(loops, given, cored):
         dx: ti.f32,
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell(n, _wet_corner_at, (phi, out, solids))
+        loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
     @ti.kernel
     def fill_ghosts(phi: Array, n: Index):
@@ -405,13 +433,15 @@ class ParticleSurface:
         walls: Its sides.
         solids: What stands in it.
         core: What of the liquid has no particles.
+        before: An array to work in while the surface is found; left out, one of its own.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None, before=None):
         self.grid, self.solids, self._core = grid, solids, core
         self._closed = int_vector(2 * grid.dim)(*(int(not side.is_open) for pair in walls.sides for side in pair))
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
+        self._before = grid.array() if solids is not None and before is None else before
         self.lift, self._partials = ti.ndarray(ti.f32, 1), room_for_partials(3)
         self.lift.fill(0.0)
 
@@ -432,6 +462,7 @@ class ParticleSurface:
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
         else:
             others = self.solids.arguments()
+            copy_values(phi, self._before)
         core, cored = cover_of(self._core, starts)
         kernels = self._kernels_for(cored)
         kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
@@ -440,7 +471,7 @@ class ParticleSurface:
         self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
-            kernels.wet_corners(self._found, phi, *others)
+            kernels.wet_corners(self._found, self._before, phi, *others)
             self.fill_ghosts(phi)
 
     def fill_ghosts(self, phi) -> None:

@@ -264,9 +264,13 @@ class Seeding:
 
     def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
         self.grid, self.solids, self._core = grid, solids, core
-        # As if all places were free: if fewer are, it is soon known.
-        self._places, self.share = Places(grid), 1.0 / (FULL[grid.dim] * grid.cells)
+        self._places = Places(grid)
         self._refill = Refill(grid, solids, self._places)
+        self.begin()
+
+    def begin(self) -> None:
+        """Know nothing of steps before: as if all places were free; if fewer are, it is soon known."""
+        self.share = 1.0 / (FULL[self.grid.dim] * self.grid.cells)
 
     def fill(
         self,

@@ -11,10 +11,18 @@ lies within is not solved for, and has its value from the next one outwards.
 
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells
+from ..boundaries.solids.cut_cells import mean_around
 from ..kernels import Array, cells_of, kernel_family
+from ..operators.vectors import length
 
 NEAREST, NEAREST_EXPLICIT = 0.01, 0.1
 """Part of a cell nearer than which a surface does not count, and that for explicit diffusion, whose step it bounds."""
+
+NEAREST_SLIPPING = 0.5
+"""That of a surface along which the fluid slips: that nothing flows through it is for the pressure to see to."""
+
+NEAR = 2.0
+"""Cells from a surface within which the middle of a face lies that it holds."""
 
 _LEAST_SHARE = 0.05
 """Distance of the middle of a face over the mean of its open part, below which it counts as within the solid."""
@@ -61,11 +69,13 @@ class Surface:
         solids: What stands in the fluid.
         clearance: Signed distance of the middle of each face to them, m; above 0 where it is solved for.
         nearest: Part of a cell nearer than which it does not count.
+        slips: Whether the fluid slips along any of them, for the compiler.
     """
 
     solids: object
     clearance: object
     nearest: object
+    slips: object = False
 
     @ti.func
     def share_at(self, c, s, axis):
@@ -91,22 +101,39 @@ class Surface:
         return x
 
     @ti.func
-    def pull_at(self, u, c, s, J, step, axis: ti.template(), side: ti.template()):
+    def slip_at(self, u, c, I, s):
+        """Weight and difference with which a solid along which the fluid slips holds a face beside it: what leaves it, no more.
+
+        That depends on all components; the weight is so large that, each finding its own change alone, none goes too far.
+        """
+        weight, leaving, component = ti.f32(0.0), ti.f32(0.0), u.component
+        if ti.static(self.slips) and self.clearance[c] < ti.f32(NEAR) * self.solids.dx:
+            solids, normal = self.solids, self.solids.normal_at(c, s) + self.solids.normal_at(c - s[component], s)
+            normal /= ti.max(length(normal), ti.f32(_TINY))
+            row, x = solids.row_at(c, s, component), solids.middle_of(I, component)
+            for other in range(s.n):
+                place, own = c + other * cells_of(s, solids.n), solids.velocity_of(row, x, other)
+                value = u.a[u.offset + c]
+                if other != component:
+                    value = mean_around(u.a, place, solids.open, place, s, own)
+                leaving += normal[other] * (own - value)
+                weight += ti.abs(normal[other])
+            weight *= ti.abs(normal[component])
+            leaving *= normal[component]
+        return ti.Vector([weight, leaving])
+
+    @ti.func
+    def pull_at(self, u, c, s, J, step, slip, axis: ti.template(), side: ti.template()):
         """Weight and difference with which what stands at position ``J``, ``step`` cells on, holds the face ``c`` beside it.
 
-        A component along its own axis is held by any solid, by one that slips to what lies in it, the others only where
-        they do not slip.
+        A solid holds it by its own velocity, or, where the fluid slips along it, by what ``slip_at`` says.
         """
-        place, component = c + step * s[axis], u.component
-        weight, own, there = ti.f32(0.0), u.a[u.offset + c], u.a[u.offset + c + side * s[axis]]
-        if self.solids.slips_at(place, s, component) == 0:
-            x = self.crossing_at(c, s, J, step, component, axis, side)
-            there = self.solids.velocity_of(self.solids.row_at(place, s, component), x, component)
-            weight = ti.f32(1.0)
-        elif axis == component:
-            weight = ti.f32(1.0)
-        weight /= ti.max(self.part_at(c, place), self.nearest)
-        return ti.Vector([weight, weight * (there - own)])
+        place, pull, nearest = c + step * s[axis], slip, ti.f32(NEAREST_SLIPPING)
+        if self.solids.slips_at(place, s, u.component) == 0:
+            x = self.crossing_at(c, s, J, step, u.component, axis, side)
+            there = self.solids.velocity_of(self.solids.row_at(place, s, u.component), x, u.component)
+            pull, nearest = ti.Vector([ti.f32(1.0), there - u.a[u.offset + c]]), self.nearest
+        return pull / ti.max(self.part_at(c, place), nearest)
 
 
 @ti.func
@@ -133,6 +160,7 @@ def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array)
     """The Laplacian where solids hold a velocity component, and what they add to the diagonal."""
     value, total = ti.f32(0.0), ti.f32(0.0)
     if unknowns.mask[c] > 0:
+        slip = surface.slip_at(u, c, I, s)
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 neighbour, step = c + side * s[axis], unknowns.step(I, axis, side)
@@ -140,7 +168,7 @@ def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array)
                     if u.component >= 0:
                         J = I
                         J[axis] += step
-                        pull = surface.pull_at(u, c, s, J, step, axis, side)
+                        pull = surface.pull_at(u, c, s, J, step, slip, axis, side)
                         total += pull[0]
                         value += pull[1]
                 else:
@@ -193,7 +221,7 @@ def _from_middle_at(c, I, s, u, unknowns, surface, step):
 
 
 @kernel_family
-def beside_solids_kernels(loops):
+def beside_solids_kernels(loops, slips):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
@@ -219,7 +247,7 @@ def beside_solids_kernels(loops):
         out: Array, clearance: Array, nearest: ti.f32, open: Array, distance: Array, owner: Array, motions: Array,
         n: IntVector, origin: FloatVector, dx: ti.f32,
     ):  # fmt: skip
-        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest)
+        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest, slips)
         unknowns = Unknowns(unknown, first, wrap, n)
         each_cell(n, _write_beside_solids, (Component(a, offset, component), unknowns, surface, held, out))
 

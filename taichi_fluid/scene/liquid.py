@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 from pydantic import Field
 
@@ -192,8 +192,24 @@ def _of_side(side: Any, where: str, axis: int, end: int) -> Iterator[tuple[str, 
             yield f"{where}.velocity", list(side.velocity), "flows in there, and leaves through open sides"
 
 
-def inflows(scene: Any, dt: float) -> Iterator[tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
-    """Boxes that the inflows of a scene fill in ``dt``: middle, half their edges, m, and what they bring along, m/s."""
+class Inflow(NamedTuple):
+    """A box that an inflow of a liquid fills in a step.
+
+    Attributes:
+        axis: That along which it flows.
+        middle: The middle of the box, m.
+        half: Half of its edges, m.
+        velocity: What it brings along, m/s.
+    """
+
+    axis: int
+    middle: tuple[float, ...]
+    half: tuple[float, ...]
+    velocity: tuple[float, ...]
+
+
+def inflows(scene: Any, dt: float) -> Iterator[Inflow]:
+    """Boxes that the inflows of a scene fill in ``dt``."""
     domain = scene.domain
     for axis, pair in enumerate(domain.sides):
         for end, side in enumerate(pair):
@@ -212,7 +228,7 @@ def inflows(scene: Any, dt: float) -> Iterator[tuple[tuple[float, ...], tuple[fl
                 lower[axis], upper[axis] = (0.0, depth) if end == 0 else (upper[axis] - depth, upper[axis])
                 middle = tuple(0.5 * (low + high) for low, high in zip(lower, upper, strict=True))
                 half = tuple(0.5 * (high - low) for low, high in zip(lower, upper, strict=True))
-                yield middle, half, patch.velocity
+                yield Inflow(axis, middle, half, patch.velocity)
 
 
 def _counts(liquid: Liquid) -> Iterator[tuple[str, int]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
-from ..scene.liquid import inflows
+from ..scene.liquid import Inflow, inflows
 from .remarks import is_overfull
 
 if TYPE_CHECKING:
@@ -24,13 +24,10 @@ def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> list[int]:
     return [i for i, count in enumerate(added) if count == 0]
 
 
-def _poured(engine: Any, dt: float) -> Iterator[tuple]:
-    """What is poured in a step, by sources and through inflows: shape, points, radius, and the velocity that it has, m/s."""
-    for source in engine.scene.sources:
-        if source.active(engine.time) and not source.sink:
-            yield source.shape, *source.geometry(), source.velocity
-    for middle, half, velocity in inflows(engine.scene, dt):
-        yield "box", middle, half, 0.0, velocity
+def _poured(engine: Any) -> list[tuple]:
+    """What sources pour: shape, points, radius, and the velocity that it has, m/s."""
+    sources = [source for source in engine.scene.sources if source.active(engine.time) and not source.sink]
+    return [(source.shape, *source.geometry(), source.velocity) for source in sources]
 
 
 def carry_liquid(engine: Any, dt: float) -> None:
@@ -38,7 +35,8 @@ def carry_liquid(engine: Any, dt: float) -> None:
     liquid, scene = engine.liquid, engine.scene
     liquid.core.keep(scene.liquid.band)
     liquid.shallow = [(source.shape, *source.geometry()) for source in scene.sources]
-    for what in _poured(engine, dt):
+    entering = [("box", inflow.middle, inflow.half, 0.0, inflow.velocity) for inflow in inflows(scene, dt)]
+    for what in (*_poured(engine), *entering):
         liquid.drive(engine.state.velocity.current, *what)
     liquid.motion.third = scene.solver.trace == "rk3"
     liquid.carry(engine.state.velocity.current, dt)
@@ -46,13 +44,29 @@ def carry_liquid(engine: Any, dt: float) -> None:
 
 def pour(engine: Any, dt: float) -> None:
     """Fill what sources cover, and what has come in through inflows, with liquid of their velocity; let sinks drain it."""
-    for what in _poured(engine, dt):
-        engine.liquid.pour(*what, engine.time + dt)
+    end = engine.time + dt
+    for what in _poured(engine):
+        engine.liquid.pour(*what, end)
+    for i, inflow in enumerate(inflows(engine.scene, dt)):
+        engine.liquid.let_in(i, *inflow, end, _open_part(engine, inflow))
     for source in engine.scene.sources:
         if source.active(engine.time) and source.sink:
             engine.liquid.drain(source.shape, *source.geometry())
     if engine.overfull is None and is_overfull(engine):
-        engine.overfull = engine.time + dt
+        engine.overfull = end
+
+
+def _open_part(engine: Any, inflow: Inflow) -> float:
+    """The part of an inflow that solids leave open; 0 of what may be another a step later."""
+    if engine.solids is None or engine.solids.moves:
+        return float(engine.solids is None)
+    grid, open = engine.grid, engine.open_at_rest[inflow.axis]
+    low, high = (
+        [round((x + sign * h) / grid.dx) for x, h in zip(inflow.middle, inflow.half, strict=True)] for sign in (-1, 1)
+    )
+    faces = [slice(a + 1, b + 1) for a, b in zip(low, high, strict=True)]
+    faces[inflow.axis] = 1 if low[inflow.axis] == 0 else grid.shape[inflow.axis] + 1
+    return float(open[tuple(faces)].mean())
 
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:

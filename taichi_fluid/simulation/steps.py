@@ -23,9 +23,6 @@ def move(engine: Engine, dt: float) -> None:
         for quantity, offset in engine.state.scalars():
             engine.solids.extend_scalar(quantity.current, offset)
         engine.place_solids(engine.time + dt)
-    if engine.solids.slips:
-        engine.solids.extend_velocity(engine.state.velocity.current)
-        engine.walls.fill_velocity(engine.state.velocity.current, keep=True)
 
 
 REFLECTION = "reflection"

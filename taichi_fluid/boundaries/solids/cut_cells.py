@@ -173,7 +173,7 @@ def _solid_speed_at(c, I, s, solids):
 
 
 @ti.func
-def _mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
+def mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
     """Mean of ``a`` over those of the 3^dim places around where ``weight`` is positive; ``fallback`` without any."""
     total, count = ti.f32(0.0), ti.f32(0.0)
     for around in ti.static(range(3**s.n)):
@@ -189,7 +189,7 @@ def _mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
 @ti.func
 def _extend_scalar_at(c, I, s, a: Array, fluid: Array, offset):
     if fluid[c] == 0:
-        a[offset + c] = _mean_around(a, offset + c, fluid, c, s, a[offset + c])
+        a[offset + c] = mean_around(a, offset + c, fluid, c, s, a[offset + c])
 
 
 @ti.func
@@ -200,15 +200,17 @@ def _clear_scalar_at(c, I, s, a: Array, fluid: Array, offset):
 
 @ti.func
 def _extend_velocity_at(c, I, s, u: Array, solids):
-    """Along a solid that lets it slip, closed faces take the velocity beside them but for its part along the normal."""
+    """In a solid that lets it slip, closed faces take the velocity beside them, and along the normal that of the solid."""
     for axis in range(s.n):
         face = c + axis * cells_of(s, solids.n)
         if solids.open[face] == 0:
             if solids.slips_at(c, s, axis) > 0:
-                beside = _mean_around(u, face, solids.open, face, s, u[face])
-                normal = solids.normal_at(c, s)
-                along = normal[axis] * normal[axis]
-                u[face] = along * u[face] + (ti.f32(1.0) - along) * beside
+                row, x, normal = solids.row_at(c, s, axis), solids.middle_of(I, axis), solids.normal_at(c, s)
+                beside, leaving = mean_around(u, face, solids.open, face, s, u[face]), ti.f32(0.0)
+                for other in range(s.n):
+                    place, own = c + other * cells_of(s, solids.n), solids.velocity_of(row, x, other)
+                    leaving += normal[other] * (mean_around(u, place, solids.open, place, s, own) - own)
+                u[face] = beside - normal[axis] * leaving
 
 
 @kernel_family

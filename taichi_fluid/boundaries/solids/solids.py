@@ -104,15 +104,19 @@ class Solids:
                 row = index * self.images + image
                 rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
         self._set_motions(rows)
-        wrap_ghosts = ghost_kernels(grid.loops).wrap_ghosts
         self._raster.compute_open(samples[-1][0], self.open, n)
-        for axis in range(grid.dim):
-            wrap_ghosts(self.open, n, axis * grid.cells, self.walls.wrap)
+        self._wrap(self.open, grid.dim)
         self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / grid.dx)
-        wrap_ghosts(self.fluid, n, 0, self.walls.wrap)
+        self._wrap(self.fluid, 1)
         self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = numbers_of(self._out)[0]
         return True
+
+    def _wrap(self, array, components: int) -> None:
+        """Set the ghosts beyond periodic sides."""
+        wrap_ghosts = ghost_kernels(self.grid.loops).wrap_ghosts
+        for component in range(components):
+            wrap_ghosts(array, self.grid.n, component * self.grid.cells, self.walls.wrap)
 
     def move_as_at(self, time: float) -> None:
         """Let every solid be as fast as it is at ``time``, s, where it is now."""
@@ -183,14 +187,14 @@ class Solids:
         return self.open, self.distance, self.owner, self.motions, grid.n, origin, grid.dx
 
     def enforce(self, velocity) -> None:
-        """Give every closed face the velocity of its solid."""
+        """Give every closed face the velocity of its solid; where the fluid slips along that, only along the normal.
+
+        Along the surface such a face has the velocity of the fluid beside it, so that paths close by meet no other.
+        """
         self.grid.require(self.grid.dim, velocity=velocity)
         self._kernels.enforce(velocity, *self.arguments())
-
-    def extend_velocity(self, velocity) -> None:
-        """Continue the velocity of the fluid into solids that let it slip, for traces that pass close by."""
-        self.grid.require(self.grid.dim, velocity=velocity)
         if self.slips:
+            self._wrap(velocity, self.grid.dim)
             self._kernels.extend_velocity(velocity, *self.arguments())
 
     def extend_scalar(self, array, offset: int = 0) -> None:
