@@ -348,7 +348,7 @@ def test_another_version_and_another_grid_are_refused(tmp_path, monkeypatch):
 def test_what_breaks_off_within_a_picture_is_kept_as_it_was_at_the_last_one(tmp_path):
     """From within one a run would make other steps, and its tracers would be a picture behind the flow."""
     simulation, path = small(), tmp_path / "flow.checkpoint"
-    keeping = Keeping(simulation, path, rhythm_of(""))
+    keeping = Keeping(simulation, path, rhythm_of(None))
     keeping.finish()
     assert not path.exists(), "no picture has been taken"
     keeping.look()
@@ -372,7 +372,7 @@ def test_what_breaks_off_within_a_picture_is_kept_as_it_was_at_the_last_one(tmp_
 
 def test_what_is_held_of_a_run_that_blows_up_is_not_written(tmp_path):
     simulation, path = small(), tmp_path / "flow.checkpoint"
-    keeping = Keeping(simulation, path, rhythm_of(""))
+    keeping = Keeping(simulation, path, rhythm_of(None))
     keeping.look()
     simulation.step()
     keeping.forget()

@@ -314,6 +314,9 @@ BAD = {
     # name of the case: (arguments, what the sentence must hold)
     "both grids with solids": (["demo", "karman", "--set", "look.compare=true"], ["look.compare", "no solids"]),
     "unknown scene": (["demo", "plum"], ["plum", "did you mean 'plume'", "jets"]),
+    "a number for a table": (["demo", "--set", "fluid=3"], ["fluid is 3", "a table with rho, viscosity"]),
+    "a number for a source": (["demo", "--set", "sources.0=1"], ["sources.0 is 1", "a table"]),
+    "an empty rhythm": (["demo", "--checkpoint-every", ""], ["--checkpoint-every is ''", "30s"]),
     "unknown scene, nothing near": (["demo", "tornado"], ["tornado", "jets", "plume", "plume2d"]),
     "unknown scene of scenes": (["scenes", "jetz"], ["jetz", "did you mean 'jets'"]),
     "missing scene file": (["run", "nowhere.toml"], ["nowhere.toml"]),
@@ -378,6 +381,8 @@ USAGE = {
     "resolution of letters": (["demo", "--resolution", "large"], ["--resolution", "large", "integer"]),
     "resolution not a number": (["demo", "--resolution", "nan"], ["--resolution", "nan", "integer"]),
     "frames of half": (["demo", "--frames", "1.5"], ["--frames", "1.5", "integer"]),
+    "an empty place": (["demo", "--out", ""], ["--out", "it is empty", "file or folder"]),
+    "an empty name of numbers": (["demo", "--json", ""], ["--json", "it is empty"]),
     "unknown arch": (["demo", "--arch", "abacus"], ["--arch", "abacus", "vulkan", "cpu"]),
     "unknown option": (["demo", "--resolutoin", "8"], ["--resolutoin", "--resolution"]),
     "no scene file": (["run"], ["SCENE"]),

@@ -26,7 +26,7 @@ from .measuring import bench
 from .running import Begun, common, run_scene
 from .validating import validate
 from .warming import warm
-from .words import complete_scene, print_wide, say, stop
+from .words import PATH, complete_scene, print_wide, say, stop
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -47,7 +47,7 @@ def demo(name: str, **options: Any) -> None:
 
 
 @main.command(short_help="Show or record the scene of a TOML file.")
-@click.argument("scene", type=click.Path(path_type=Path))
+@click.argument("scene", type=PATH)
 @common
 def run(scene: Path, **options: Any) -> None:
     """Show or record the scene of a TOML file; see 'taichi-fluid scenes NAME' for one to start from."""
@@ -59,7 +59,7 @@ def run(scene: Path, **options: Any) -> None:
 
 
 @main.command(short_help="Go on with a run from its checkpoint.")
-@click.argument("checkpoint_file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("checkpoint_file", type=PATH, metavar="FILE")
 @common
 def resume(checkpoint_file: Path, **options: Any) -> None:
     """Go on from the checkpoint FILE, in a window or with the pictures of its recording that are left.
@@ -114,9 +114,7 @@ def scenes(name: str | None) -> None:
 
 
 @main.command(short_help="Try every backend: does it start, is its answer right?")
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON too."
-)
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the findings as JSON too.")
 @click.option(
     "--full",
     is_flag=True,

@@ -12,7 +12,7 @@ from ..io.files import OutputError, require_writable
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from .interrupts import interruptible
-from .words import complete_scene_or_file, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
+from .words import PATH, complete_scene_or_file, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
 
 
 class Wanted(NamedTuple):
@@ -114,24 +114,20 @@ def _compare(paths: tuple[Path, Path]) -> None:
     metavar="KEY=VALUE",
     help="Change a value of the scene, such as solver.tolerance=1e-3. May be repeated.",
 )
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows, after each one anew."
-)
-@click.option(
-    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows as a table, a line each."
-)
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the rows, after each one anew.")
+@click.option("--csv", "csv_path", type=PATH, metavar="FILE", help="Write the rows as a table, a line each.")
 @click.option("--append", is_flag=True, help="Keep the rows that the JSON file already holds.")
 @click.option(
     "--plot",
     "plot_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Draw time over cells, and the shares of the stages (needs matplotlib).",
 )
 @click.option(
     "--compare",
     "compared",
-    type=click.Path(path_type=Path),
+    type=PATH,
     nargs=2,
     metavar="A.json B.json",
     help="Measure nothing; print the ratios of two JSON files.",

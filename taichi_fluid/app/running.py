@@ -21,7 +21,7 @@ from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
 from .interrupts import interruptible
 from .measuring import require_plot
-from .words import parse_settings, say, stop, stop_broken_off
+from .words import PATH, parse_settings, say, stop, stop_broken_off
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -59,7 +59,7 @@ class Numbers(NamedTuple):
     def any(self) -> bool:
         """Whether there are any."""
         files = (self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log)
-        return any(files) or self.on_blow_up != "stop"
+        return any(file is not None for file in files) or self.on_blow_up != "stop"
 
     def checkpoints_of(self, scene: Scene) -> Path | None:
         """Where checkpoints of a scene go, if any are wanted.
@@ -74,7 +74,7 @@ class Numbers(NamedTuple):
             raise OutputError("look.compare is true: a checkpoint holds one flow, and not both grids.")
         require_writable(path, "the checkpoint")
         try:
-            rhythm_of(self.every or "")
+            rhythm_of(self.every)
         except ValueError as error:
             raise OutputError(f"{error}.") from None
         return path
@@ -167,7 +167,7 @@ def common(command: Callable) -> Callable:
         click.option("--frames", type=int, metavar="N", help="Pictures to record; no window opens."),
         click.option("--headless", is_flag=True, help="Record without a window."),
         click.option(
-            "--out", type=click.Path(path_type=Path), metavar="PATH",
+            "--out", type=PATH, metavar="PATH",
             help="Record into FILE.mp4, or a folder for PNG files; no window opens.  [default: NAME.mp4 here]",
         ),
         click.option(
@@ -175,19 +175,19 @@ def common(command: Callable) -> Callable:
             help="Change a value of the scene, such as fluid.viscosity=1e-4. May be repeated.",
         ),
         click.option(
-            "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
+            "--json", "json_path", type=PATH, metavar="FILE",
             help="Record, and write the numbers of the run: times, iterations, residual, divergence, mass, energy.",
         ),
         click.option(
-            "--probes", "probes_path", type=click.Path(path_type=Path), metavar="FILE",
+            "--probes", "probes_path", type=PATH, metavar="FILE",
             help="Record, and write what the scene's [[probes]] measure to a new FILE.csv or FILE.jsonl as it runs.",
         ),
         click.option(
-            "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE",
+            "--plot", "plot_path", type=PATH, metavar="FILE",
             help="Record, and draw what the scene's [[probes]] have measured, and the --log (needs matplotlib).",
         ),
         click.option(
-            "--checkpoint", "checkpoint", type=click.Path(path_type=Path), metavar="FILE",
+            "--checkpoint", "checkpoint", type=PATH, metavar="FILE",
             help="Record, and keep the state at the end, or where Ctrl-C or a signal breaks it off, to go on with 'resume'.  "
             "[default: NAME.checkpoint here]",
         ),
@@ -196,11 +196,11 @@ def common(command: Callable) -> Callable:
             help="Record, and keep the state every so many steps, or seconds of the clock.",
         ),
         click.option(
-            "--surfaces", type=click.Path(path_type=Path), metavar="FOLDER",
+            "--surfaces", type=PATH, metavar="FOLDER",
             help="Record, and write the surface of a liquid at each frame as PLY (needs scikit-image).",
         ),
         click.option(
-            "--log", type=click.Path(path_type=Path), metavar="FILE",
+            "--log", type=PATH, metavar="FILE",
             help="Record, and write how the run is doing (CFL, dt, iterations, divergence, energy, ...) to a new FILE.csv or "
             "FILE.jsonl, a line at each frame.",
         ),
@@ -389,7 +389,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             with waiting.told_on(Console(stderr=True)):
                 probes = Probes(own_of(flow), write=files.get("probes"))
         path = wanted.checkpoints_of(scene)
-        keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every or ""))
+        keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every))
         surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
         each = [] if surfaces is None else [lambda steps: surfaces.write()]
         if wanted.log:

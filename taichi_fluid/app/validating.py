@@ -13,7 +13,7 @@ from ..io.files import OutputError, require_writable, require_writable_folder, w
 from ..limits import ARCHS
 from ..scene import SceneError
 from .interrupts import interruptible
-from .words import parse_settings, print_wide, require_plot_library, stop, stop_broken_off
+from .words import PATH, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
 
 
 class Wanted(NamedTuple):
@@ -51,21 +51,21 @@ class Wanted(NamedTuple):
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Write what was found, after each case.",
 )
 @click.option("--append", is_flag=True, help="Keep other cases that the JSON file already holds.")
 @click.option(
     "--markdown",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Write the table into a document, between two lines.",
 )
 @click.option(
     "--plot",
     "plots",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Draw profiles into a folder (needs matplotlib).",
 )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -24,6 +25,23 @@ def stop_broken_off(broken: BaseException, rest: str) -> NoReturn:
     if isinstance(broken, Terminated):
         stop(f"stopped by a signal; {rest}", status=int(broken.code or 0))
     stop(f"stopped by the keyboard; {rest}", status=130)
+
+
+class PathType(click.Path):
+    """A path that names something; an empty one would be the current folder, which nobody has typed."""
+
+    def __init__(self):
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        if value == "":
+            self.fail("it is empty; give the name of a file or folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = PathType()
+"""The type of all arguments and options that are paths."""
 
 
 def say(message: str) -> None:

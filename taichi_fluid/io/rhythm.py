@@ -11,9 +11,9 @@ class Rhythm(NamedTuple):
     seconds: float = 0.0
 
 
-def rhythm_of(text: str) -> Rhythm:
-    """``"200"`` steps or ``"30s"``, or neither where nothing is said; ValueError for anything else."""
-    if not text:
+def rhythm_of(text: str | None) -> Rhythm:
+    """``"200"`` steps or ``"30s"``, or neither for None; ValueError for anything else."""
+    if text is None:
         return Rhythm()
     found = re.fullmatch(r"([0-9]{1,9})|([0-9]{1,7}(?:\.[0-9]{1,6})?)s", text)
     if found is None or not float(found[1] or found[2]) > 0:

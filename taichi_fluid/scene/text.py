@@ -219,6 +219,9 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
     if kind == "value_error":
         prefix = f"{where}: " if where else ""
         return f"{prefix}{problem.get('ctx', {}).get('error', problem['msg'])}."
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        keys = _keys(model, path, {str(path[0]): {}}) if len(path) == 1 else []
+        return f"{where} is {shown}: it should be a table" + (f" with {', '.join(keys)}." if keys else " of its keys.")
     if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
         *keys, last = SideOfBox.model_fields
         return (

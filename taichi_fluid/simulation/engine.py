@@ -117,6 +117,7 @@ class Engine:
         """Begin at time 0 with what the arrays hold, with operators that know nothing."""
         self.time, self.steps = 0.0, 0
         self.speed = 0.0  # largest velocity component that the last check has found, m/s
+        self.lifted = 0.0  # largest acceleration by buoyancy that it may have found, m/s²
         self.pressure_result: SolveResult | None = None
         self.diffusion_results: list[SolveResult] = []
         self._diffusion: Diffusion | None = None

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
+from numbers import Real
 from typing import NamedTuple
 
 from ..pressure.solver import SolveResult
@@ -10,6 +11,10 @@ from ..scene import Scene
 
 MOST_STEPS = 10_000
 """Steps within ``solver.max_dt``, or within what is left of a shorter duration, that a flow is not asked to make."""
+
+
+LONGEST = 1e9
+"""Seconds, 30 years, that a flow is asked to go on at once at the most: in many more a step is lost to rounding."""
 
 
 class TooManySteps(RuntimeError):
@@ -107,8 +112,8 @@ class Flow(ABC):
             if math.isfinite(longest):
                 self._require_progress(speed, stable, longest)
             dt = stable if self.scene.solver.dt else min(stable, longest)
-        if not (math.isfinite(dt) and dt > 0):
-            raise ValueError(f"dt is {dt}; it must be a positive number of seconds")
+        if not (_is_seconds(dt) and dt > 0):
+            raise ValueError(f"dt is {dt!r}; it must be a positive number of seconds")
         return (yield from self._run_stages(dt, timed))
 
     def advance(self, duration: float, timed: bool = False) -> list[Step]:
@@ -117,14 +122,14 @@ class Flow(ABC):
         Steps are as many as stability asks for, all but equal; with a fixed ``solver.dt`` whole ones and a shorter last.
 
         Raises:
-            ValueError: if the duration is not a number of seconds from 0 up.
+            ValueError: if the duration is not a number of seconds from 0 to ``LONGEST``.
             NotFinite: as ``step`` does; so RuntimeError.
             TooManySteps: if more than ``MOST_STEPS`` steps would have to be made within the next ``solver.max_dt``, or
                 within what is left of the duration if that is less; the flow stays where it has come to. Who wants such
                 steps says so by a ``solver.max_dt`` that is as short.
         """
-        if not (math.isfinite(duration) and duration >= 0):
-            raise ValueError(f"duration is {duration}; it must be a number of seconds, 0 or more")
+        if not (_is_seconds(duration) and 0 <= duration <= LONGEST):
+            raise ValueError(f"duration is {duration!r}; it must be a number of seconds from 0 to {LONGEST:g}")
         self.require_whole()
         done, steps = 0.0, []
         while done < duration * (1 - 1e-9):
@@ -160,3 +165,8 @@ def _finished(step: Generator[None, None, Step]) -> Step:
             next(step)
         except StopIteration as end:
             return end.value
+
+
+def _is_seconds(value: object) -> bool:
+    """Whether this is a finite number."""
+    return isinstance(value, Real) and math.isfinite(value)

@@ -14,6 +14,7 @@ from .. import backend
 from .._ti import ti
 from ..boundaries.sides import Side
 from ..boundaries.solids import Solid
+from ..carried import rate_of
 from ..errors import NotFinite
 from ..pressure.spectral import AUTO, chosen
 from ..scene import Look, Scene
@@ -24,6 +25,9 @@ from .flow import Flow, Step
 from .liquids import longest_dt
 from .remarks import remarks_on
 from .steps import FORCES, follow_scheme, stages_of
+
+STARTING = 5.0
+"""Cells that what buoyancy lifts from rest crosses in a step at the most, as fast as it is at its end."""
 
 
 class _Underway(NamedTuple):
@@ -224,7 +228,7 @@ class Simulation(Engine, Flow):
             NotFinite: names the quantity, the step and the first cell.
         """
         self.grid.require_runtime()
-        speed = 0.0
+        speed = lifted = 0.0
         # The pressure last: the solver only begins with it, and what spoilt the velocity has spoilt it too.
         arrays = {quantity.name: quantity.current for quantity in self.state.quantities()}
         for name, array in {**arrays, "pressure": self.state.pressure}.items():
@@ -237,12 +241,15 @@ class Simulation(Engine, Flow):
                 )
             if name == self.state.velocity.name:
                 speed = largest
+            elif name in self.state.carried:
+                row, fluid = self.state.carried[name].row, self.scene.fluid
+                lifted += largest * abs(rate_of(fluid, row, "lift") - rate_of(fluid, row, "weight"))
         if self.liquid and self.liquid.particles.lost:
             raise NotFinite(
                 f"{self.liquid.particles.lost} particles of the liquid were at places that are not finite in step "
                 f"{self.steps} (t = {self.time:.4g} s), and are gone: only code of one's own can have written them there."
             )
-        self.speed = speed
+        self.speed, self.lifted = speed, lifted * math.hypot(*self.scene.gravity)
         return speed
 
     def stable_dt(self, speed: float) -> float:
@@ -252,6 +259,8 @@ class Simulation(Engine, Flow):
             return solver.dt
         speed = self._fastest(speed)
         longest = min(solver.max_dt, longest_dt(self._scene))
+        if self.lifted and self.liquid is None:
+            longest = min(longest, math.sqrt(max(solver.cfl, STARTING) * self.grid.dx / self.lifted))
         return min(longest, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
 
     def _fastest(self, speed: float) -> float:
@@ -334,8 +343,9 @@ class Simulation(Engine, Flow):
         for quantity in self.state.quantities():
             if quantity.name == name:
                 return self.grid.to_numpy(quantity.current)
-        known = ", ".join(["pressure", *(quantity.name for quantity in self.state.quantities())])
-        raise KeyError(f"there is no quantity {name!r} here; there are {known}")
+        known = ["pressure", *(quantity.name for quantity in self.state.quantities())]
+        known += ["fluid"] * (self.solids is not None) + ["level set"] * (self.liquid is not None)
+        raise KeyError(f"there is no quantity {name!r} here; there are {', '.join(known)}")
 
 
 def _advice(scene: Scene, name: str) -> str:
