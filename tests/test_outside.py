@@ -145,6 +145,10 @@ def test_salt_diffuses_decays_and_weighs_as_its_row_and_the_scene_say():
     x = (np.arange(16) + 0.5) / 16
     mode = 2 + np.cos(math.pi * x)[:, None] + 0 * x
     with added(tf.CARRIED, salt):
+        plain = tf.Scene.from_dict({"name": "plain", "domain": {"size": [1.0, 1.0], "resolution": 8}})
+        assert plain.fluid.salt_diffusion == 2e-3 and "salt_diffusion" in plain.dumps(), (
+            "without a table that says so too"
+        )
         for diffusivity in (2e-3, 1e-2):
             scene = box(fluid={"gravity": [0.0, 0.0], "salt_diffusion": diffusivity}, sources=[{**SPRING, "salt": 1.0}])
             simulation = tf.Simulation(scene)

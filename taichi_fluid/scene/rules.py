@@ -45,10 +45,10 @@ class Scene(Config):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="also the name of the files it records")
     description: str = ""
     domain: Domain = Domain()
-    fluid: Fluid = Fluid()
+    # Made anew each time, as `initial` is: with the fields that rows have added since.
+    fluid: Fluid = Field(default_factory=lambda: Fluid())
     combustion: Combustion = Combustion()
     liquid: Liquid | None = Field(None, description="a liquid with a surface, in place of a gas")
-    # Made anew each time: with the fields that rows have added since.
     initial: Initial = Field(default_factory=lambda: Initial())
     sources: Annotated[tuple[Source, ...], Field(strict=False)] = ()
     solids: Annotated[tuple[AnySolid, ...], Field(strict=False)] = ()
