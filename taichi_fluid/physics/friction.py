@@ -11,9 +11,7 @@ lies within is not solved for, and has its value from the next one outwards.
 
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells
-from ..boundaries.solids.cut_cells import mean_around
 from ..kernels import Array, cells_of, kernel_family
-from ..operators.vectors import length
 
 NEAREST, NEAREST_EXPLICIT = 0.01, 0.1
 """Part of a cell nearer than which a surface does not count, and that for explicit diffusion, whose step it bounds."""
@@ -108,15 +106,14 @@ class Surface:
         """
         weight, leaving, component = ti.f32(0.0), ti.f32(0.0), u.component
         if ti.static(self.slips) and self.clearance[c] < ti.f32(NEAR) * self.solids.dx:
-            solids, normal = self.solids, self.solids.normal_at(c, s) + self.solids.normal_at(c - s[component], s)
-            normal /= ti.max(length(normal), ti.f32(_TINY))
+            solids, normal = self.solids, self.solids.normal_of(c, s, component)
             row, x = solids.row_at(c, s, component), solids.middle_of(I, component)
             for other in range(s.n):
-                place, own = c + other * cells_of(s, solids.n), solids.velocity_of(row, x, other)
-                value = u.a[u.offset + c]
-                if other != component:
-                    value = mean_around(u.a, place, solids.open, place, s, own)
-                leaving += normal[other] * (own - value)
+                place, value = c + other * cells_of(s, solids.n), u.a[u.offset + c]
+                if other != component:  # faces that are closed have the velocity beside them, see ``Solids.enforce``
+                    below, above = place - s[component], place + s[other]
+                    value = ti.f32(0.25) * (u.a[place] + u.a[below] + u.a[above] + u.a[below + s[other]])
+                leaving += normal[other] * (solids.velocity_of(row, x, other) - value)
                 weight += ti.abs(normal[other])
             weight *= ti.abs(normal[component])
             leaving *= normal[component]

@@ -154,6 +154,12 @@ class CutCells:
                 g[axis] += (ti.f32(2.0) * upper - ti.f32(1.0)) * self.distance[c + step_to_corner(corner, s)]
         return g / ti.max(length(g), ti.f32(1e-20))
 
+    @ti.func
+    def normal_of(self, c, s, axis):
+        """The same at the lower face of ``c`` along ``axis``."""
+        both = self.normal_at(c, s) + self.normal_at(c - s[axis], s)
+        return both / ti.max(length(both), ti.f32(1e-20))
+
 
 @ti.func
 def _enforce_at(c, I, s, u: Array, solids):
@@ -173,7 +179,7 @@ def _solid_speed_at(c, I, s, solids):
 
 
 @ti.func
-def mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
+def _mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
     """Mean of ``a`` over those of the 3^dim places around where ``weight`` is positive; ``fallback`` without any."""
     total, count = ti.f32(0.0), ti.f32(0.0)
     for around in ti.static(range(3**s.n)):
@@ -189,7 +195,7 @@ def mean_around(a: Array, at, weight: Array, weight_at, s, fallback):
 @ti.func
 def _extend_scalar_at(c, I, s, a: Array, fluid: Array, offset):
     if fluid[c] == 0:
-        a[offset + c] = mean_around(a, offset + c, fluid, c, s, a[offset + c])
+        a[offset + c] = _mean_around(a, offset + c, fluid, c, s, a[offset + c])
 
 
 @ti.func
@@ -199,17 +205,34 @@ def _clear_scalar_at(c, I, s, a: Array, fluid: Array, offset):
 
 
 @ti.func
+def _mean_across(u: Array, c, s, axis, other, solids, fallback):
+    """The velocity along another axis at a face along ``axis``: of those of the four faces around that are open; else ``fallback``."""
+    total, count, first = ti.f32(0.0), ti.f32(0.0), c + other * cells_of(s, solids.n)
+    for corner in range(4):
+        place = first - (corner & 1) * s[axis] + (corner >> 1) * s[other]
+        if solids.open[place] > 0:
+            total += u[place]
+            count += ti.f32(1.0)
+    return ti.select(count > 0, total / count, fallback)
+
+
+@ti.func
 def _extend_velocity_at(c, I, s, u: Array, solids):
     """In a solid that lets it slip, closed faces take the velocity beside them, and along the normal that of the solid."""
     for axis in range(s.n):
         face = c + axis * cells_of(s, solids.n)
         if solids.open[face] == 0:
             if solids.slips_at(c, s, axis) > 0:
-                row, x, normal = solids.row_at(c, s, axis), solids.middle_of(I, axis), solids.normal_at(c, s)
-                beside, leaving = mean_around(u, face, solids.open, face, s, u[face]), ti.f32(0.0)
+                row, x, normal = solids.row_at(c, s, axis), solids.middle_of(I, axis), solids.normal_of(c, s, axis)
+                own = solids.velocity_of(row, x, axis)
+                beside = _mean_around(u, face, solids.open, face, s, own)
+                leaving = normal[axis] * (beside - own)
                 for other in range(s.n):
-                    place, own = c + other * cells_of(s, solids.n), solids.velocity_of(row, x, other)
-                    leaving += normal[other] * (mean_around(u, place, solids.open, place, s, own) - own)
+                    if other != axis:
+                        own = solids.velocity_of(row, x, other)
+                        place = c + other * cells_of(s, solids.n)
+                        around = _mean_around(u, place, solids.open, place, s, own)
+                        leaving += normal[other] * (_mean_across(u, c, s, axis, other, solids, around) - own)
                 u[face] = beside - normal[axis] * leaving
 
 
