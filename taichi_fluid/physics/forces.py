@@ -166,14 +166,14 @@ def accelerate(grid: Grid, velocity, acceleration: Sequence[float], dt: float) -
 def add_confinement(grid: Grid, walls: Walls, velocity, length: float, dt: float, scratch) -> None:
     """Vorticity confinement: add dt · length · (N × w), which spins up the eddies that the grid is losing.
 
-    ``length`` stands for the epsilon · h of Fedkiw, Stam and Jensen (2001), in metres, so that the same scene gets the
-    same force at any resolution.
+    ``length`` stands for the epsilon · h of Fedkiw, Stam and Jensen (2001), h in metres and epsilon in 1/s, so that the same
+    scene gets the same force at any resolution. In a scene that is slower, and else the same, it has to be less by as much.
 
     Args:
         grid: The grid.
         walls: Its sides; across them the vorticity is as strong as before them.
         velocity: Velocity with ghosts, changed in place; its walls must be filled afterwards.
-        length: In metres.
+        length: In m/s, as it is a length for each second.
         dt: Seconds.
         scratch: Arrays to work in: two of ``dim`` components, for vorticity and force, and one scalar.
     """

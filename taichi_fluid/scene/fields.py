@@ -240,7 +240,13 @@ class Fluid(Config):
     smoke_weight: float = number(0.0, "1", "relative weight of one unit of smoke", slider=(-0.5, 0.5), ge=-10, le=10)
     body_force: Vector | None = number(None, "m/s²", "uniform acceleration", slider=(-10, 10))
     confinement: float = number(
-        0.0, "m", "vorticity confinement: the epsilon·h of the textbook", slider=(0, 0.06), of_box=True, ge=0, le=1
+        0.0,
+        "m/s",
+        "vorticity confinement: the epsilon·h of the textbook, epsilon in 1/s",
+        slider=(0, 0.06),
+        of_box=True,
+        ge=0,
+        le=1,
     )
     smoke_diffusion: float = number(0.0, "m²/s", "diffusivity of smoke, dye and fuel", slider=(0, 0.01), ge=0, le=10)
     heat_diffusion: float = number(0.0, "m²/s", "diffusivity of temperature", slider=(0, 0.01), ge=0, le=10)

@@ -230,9 +230,7 @@ def _extend_velocity_at(c, I, s, u: Array, solids):
                 for other in range(s.n):
                     if other != axis:
                         own = solids.velocity_of(row, x, other)
-                        place = c + other * cells_of(s, solids.n)
-                        around = _mean_around(u, place, solids.open, place, s, own)
-                        leaving += normal[other] * (_mean_across(u, c, s, axis, other, solids, around) - own)
+                        leaving += normal[other] * (_mean_across(u, c, s, axis, other, solids, own) - own)
                 u[face] = beside - normal[axis] * leaving
 
 
