@@ -301,11 +301,9 @@ def test_a_flow_beside_solids_has_a_mirror_image(solid, solver):
         return simulation
 
     one, other = flow(False), flow(True)
-    # A ball that moves and slips keeps something that is not the same to both sides, of a part in a thousand, with MacCormack.
-    near = 2e-3 if "velocity" in solid and "slip" in solid and "advection" not in solver else 1e-4
     faces = one.grid.face_velocity_to_numpy(one.state.velocity.current)
     images = other.grid.face_velocity_to_numpy(other.state.velocity.current)
-    assert np.abs(faces[0] + images[0][::-1]).max() < near and np.abs(faces[1] - images[1][::-1]).max() < near
-    assert np.abs(one.to_numpy("smoke") - other.to_numpy("smoke")[::-1]).max() < near
+    assert np.abs(faces[0] + images[0][::-1]).max() < 1e-4 and np.abs(faces[1] - images[1][::-1]).max() < 1e-4
+    assert np.abs(one.to_numpy("smoke") - other.to_numpy("smoke")[::-1]).max() < 1e-4
     loads = [np.array(each.solids.load(0).force) for each in (one, other)]
-    assert loads[0] == pytest.approx(loads[1] * [-1, 1], abs=near)
+    assert loads[0] == pytest.approx(loads[1] * [-1, 1], abs=1e-4)

@@ -18,9 +18,6 @@ _FARTHEST = 0.1 * _CUT
 _LOOKS_PER_CELL = 2.0
 """How often a path near a solid looks which cell it is in, so that it never steps over one."""
 
-_AHEAD = 1e-3
-"""Part of a path at which it is looked in which cell it begins."""
-
 _CLEAR = 3.5
 """Distance in cells from the lower corner of a cell from which no solid is in it or in any of the cells around it."""
 
@@ -85,8 +82,11 @@ def open_part(q, end, visibility, n, period):
     free = ti.f32(1.0)
     s = strides_of(n)
     reach = length(end - q)
-    # From a face, which is no cell's more than the other's, it begins in the one that it leads into.
-    H = ti.cast(ti.floor(q + ti.f32(_AHEAD) * (end - q) + ti.f32(0.5)), ti.i32)
+    H = ti.cast(ti.floor(q + ti.f32(0.5)), ti.i32)
+    for axis in ti.static(range(n.n)):
+        # From a face, which is no cell's more than the other's, it begins in the one that it leads into.
+        if end[axis] < q[axis] and ti.cast(H[axis], ti.f32) - ti.f32(0.5) == q[axis]:
+            H[axis] -= 1
     if visibility.distance[flat(ti.min(ti.max(H, 1), n), s)] * visibility.inv_dx < reach + ti.f32(_CLEAR):
         home, steps = H, ti.cast(ti.ceil(reach * ti.f32(_LOOKS_PER_CELL)), ti.i32)
         for k in range(1, steps + 1):
