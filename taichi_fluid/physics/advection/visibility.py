@@ -84,8 +84,8 @@ def open_part(q, end, visibility, n, period):
     reach = length(end - q)
     H = ti.cast(ti.floor(q + ti.f32(0.5)), ti.i32)
     for axis in ti.static(range(n.n)):
-        # From a face, which is no cell's more than the other's, it begins in the one that it leads into.
-        if end[axis] < q[axis] and ti.cast(H[axis], ti.f32) - ti.f32(0.5) == q[axis]:
+        # From a face it begins in the cell that it comes out of, whichever that is.
+        if end[axis] > q[axis] and ti.cast(H[axis], ti.f32) - ti.f32(0.5) == q[axis]:
             H[axis] -= 1
     if visibility.distance[flat(ti.min(ti.max(H, 1), n), s)] * visibility.inv_dx < reach + ti.f32(_CLEAR):
         home, steps = H, ti.cast(ti.ceil(reach * ti.f32(_LOOKS_PER_CELL)), ti.i32)
