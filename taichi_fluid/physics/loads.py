@@ -179,7 +179,7 @@ def _turning_at(solids, row, axis: ti.template(), component):
     spin, step = ti.Vector([solids.motions[row + 3 + k] for k in ti.static(range(3))]), no_load(3)
     step[axis] = ti.f32(1.0)
     turning = cross(spin, step)
-    return turning[component] * (ti.f32(1.0) - solids.motions[row + 9])
+    return turning[component] * (ti.f32(1.0) - solids.slip_of(row))
 
 
 @ti.func

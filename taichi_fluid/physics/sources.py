@@ -212,9 +212,9 @@ class Emitter:
 
     def reaches(self, free: np.ndarray) -> bool:
         """Whether the shape covers a part of any cell that is ``free``, an array over the grid's cells; in doubt, it does."""
-        near, a, b = np.argwhere(free[self._cells]), np.array(self._points[0]), np.array(self._points[-1])
         if self._crosses:
             return True
+        near, a, b = np.argwhere(free[self._cells]), np.array(self._points[0]), np.array(self._points[-1])
         away = self.grid.origin + (near + [cells.start + 0.5 for cells in self._cells]) * self.grid.dx - a
         if self._half_edges is not None:
             distance = (np.abs(away) - self._half_edges).max(axis=1)

@@ -113,7 +113,9 @@ class Solids:
         return True
 
     def _wrap(self, array, components: int) -> None:
-        """Set the ghosts beyond periodic sides."""
+        """Set the ghosts beyond periodic sides, if there are any."""
+        if not any(self.walls.periodic):
+            return
         wrap_ghosts = ghost_kernels(self.grid.loops).wrap_ghosts
         for component in range(components):
             wrap_ghosts(array, self.grid.n, component * self.grid.cells, self.walls.wrap)
