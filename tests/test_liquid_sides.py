@@ -203,3 +203,28 @@ def test_an_inflow_beside_a_solid_owes_what_passes_it():
     poured = simulation.liquid.target * simulation.grid.cell_volume / 9
     # Half of the side, and a row of the lattice more or less.
     assert poured == pytest.approx(0.3 * 0.5 * 0.8, abs=0.5 * simulation.grid.dx / 3 * 1.5)
+
+
+def test_as_much_runs_out_through_an_open_side_at_any_step():
+    """Faces on the side set to those inside, once more in every step, held a pool back: 0.129 and 0.085 m² at 0.01 and 0.0005 s."""
+    left = []
+    for dt in (0.01, 0.001):
+        scene = water([1.0, 1.0], 32, [([0.0, 0.0], [1.0, 0.5])], solver={"max_dt": dt})
+        simulation = tf.Simulation(scene.with_values({"domain.boundaries": [["free-slip", "open"], ["free-slip"] * 2]}))
+        simulation.advance(0.3)
+        left.append(simulation.liquid.volume)
+    # A row of particles more or less, and what a time step of first order makes of it.
+    assert left[0] == pytest.approx(left[1], rel=0.01)
+    assert left[0] < 0.42
+
+
+def test_what_is_left_of_a_tank_that_drains_is_what_has_not_run_out():
+    """With a core too: what that has left was sought along the faster velocity after the step, and found twice (3.6 % too much)."""
+    box = [1.0, 0.75, 0.85]
+    scene = water(box, 20, [([0.0] * 3, [1.0, 0.5, 0.8])], liquid={"band": 3, "transfer": "flip"})
+    sides = [["open"] * 2, ["free-slip", "open"], ["free-slip"] * 2]
+    simulation = tf.Simulation(scene.with_values({"domain.boundaries": sides}))
+    simulation.advance(0.5)
+    liquid = simulation.liquid
+    assert liquid.core.cells > 0
+    assert abs(liquid.lacking) < 0.015 * liquid.target

@@ -215,3 +215,19 @@ def test_a_disk_that_turns_bears_the_momentum_that_honey_gains(tmp_path):
     assert found["slips"][0] == 0
     assert abs(found["slips"][1]) < 0.1 * gained
     assert found["in the air"][0] == 0
+
+
+@pytest.mark.parametrize("side", ["no-slip", "free-slip"])
+def test_a_solid_through_a_side_bears_no_more_than_the_liquid_does_to_it(side):
+    """Between the faces within it and those beyond the side there is no liquid: a plate through a floor bore five times too much."""
+    pulls = []
+    for low in (0.0, -0.2):
+        plate = {"shape": "box", "center": [0.5, (0.5 + low) / 2], "size": [0.2, 0.5 - low], "velocity": [0.1, 0.0]}
+        scene = water([1.0, 0.6], 40, [([0.0, 0.0], [1.0, 0.3])], fluid={"viscosity": 0.05})
+        scene = scene.with_values({"solids": [plate], "domain.boundaries": [["free-slip"] * 2, [side, "free-slip"]]})
+        simulation = tf.Simulation(scene)
+        for _ in range(3):
+            simulation.step(0.002)
+        pulls.append(simulation.solids.load(0).friction[0])
+    assert pulls[1] == pytest.approx(pulls[0], rel=1e-3)
+    assert pulls[0] < 0

@@ -198,6 +198,7 @@ TRAFFIC = {
     "shape_kernels.drive_faces": ("", ""),
     "depth_kernels.count_in_depth": ("starts phi core?core!counts", "counts"),
     "depth_kernels.drop_surplus": ("starts", ""),
+    "depth_kernels.count_surplus": ("starts", ""),
     "refill_kernels.count_left": ("starts core", "counts"),
     "making_kernels.make": ("offsets", ""),
     "sink_kernels.take_away": ("position@number", ""),

@@ -252,6 +252,7 @@ class Core:
         found: What ``find`` has found.
         change: Marks of both, ``LEFT`` and ``FOUND``, after ``drop``.
         step: Cells that 1 m/s has gone in the last ``advance``.
+        went: The velocity of that, m/s.
     """
 
     def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None):
@@ -261,7 +262,7 @@ class Core:
         self._none = self._closed * 0
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
         self.change = self._partials = self._out = self.marks
-        self._shift, self.step = None, 0.0
+        self._shift, self.step, self.went = None, 0.0, self._nothing
 
     @property
     def active(self) -> bool:
@@ -281,6 +282,7 @@ class Core:
             for array in (self.marks, self.was, self.found, self.change):
                 array.fill(0)
             self._partials, self._out = room_for_partials(2), ti.ndarray(ti.f32, 2)
+            self.went = self.grid.velocity()
 
     def clear(self) -> None:
         """Have no core."""
@@ -300,6 +302,7 @@ class Core:
         """
         self.step = dt / self.grid.dx
         if self.cells:
+            copy_values(velocity, self.went)
             self.was, self.marks = self.marks, self.was
             self._shift, way = shift, self.way_back()
             self._kernels.reach(

@@ -11,10 +11,11 @@ from .motion import CLEARANCE, distance_at
 from .particles import FULL, PER_AXIS, Particles, set_vector
 
 LEAST = {2: 4, 3: 3}
-MOST = {2: 36, 3: 32}
+MOST = {2: 144, 3: 128}
 FEWER, FEWEST = {2: 14, 3: 12}, {2: 11, 3: 10}
 """Particles that a cell deep in the liquid has at least, and that any has at most, of 9 or 8 that make it full; at most while there
-are more in all than there should be; and while there are ``SURPLUS`` more, a part of all."""
+are more in all than there should be; and while there are ``SURPLUS`` more, a part of all. A drop that falls on a floor has ten times
+as many in a cell for a while, as nothing presses on a film thinner than that: what is taken away there has no other place."""
 SURPLUS = 0.005
 
 

@@ -19,7 +19,7 @@ places are in it as belong there (R sequences, Roberts 2018)."""
 
 @argument
 class Change:
-    """How a core changes: what it ``was`` before a step, and a way back to there, by the velocity that the step has left."""
+    """How a core changes: what it ``was`` before a step, and a way back to there, by the velocity with which it has gone."""
 
     was: object
     way: object
@@ -93,6 +93,6 @@ class Refill:
         position, _, _, order, starts, room = particles.arrays()
         turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
         shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)
-        change = core.was, velocity, *core.way_back(), shift, core.change
+        change = core.was, core.went, *core.way_back(), shift, core.change
         kernels.count_left(position, order, starts, room, *wanted, *change, *where)
         self._places.fill(particles, shift, faces=velocity, spread=True)

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, flat, float_vector, kernel_family, neighbour
+from ..kernels import (
+    Array,
+    add,
+    cells_of,
+    flat,
+    float_vector,
+    kernel_family,
+    neighbour,
+    numbers_of,
+    room_for_partials,
+)
 from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
@@ -118,6 +128,13 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
         wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
     return wanted
+
+
+@ti.func
+def _surplus_at(c, I, s, starts: IntArray, most):
+    """How many a cell has beyond ``most``."""
+    cell = ti.cast(c, ti.i32)
+    return ti.cast(ti.max(starts[cell + 1] - starts[cell] - most, ti.i32(0)), ti.f32)
 
 
 @ti.func
@@ -247,7 +264,11 @@ def depth_kernels(loops, given, cored):
     ):
         each_cell(n, _drop_surplus_at, (Cloud(position, position, position, order, starts, room), most, chance, draw))
 
-    return count_in_depth, drop_surplus
+    @ti.kernel
+    def count_surplus(starts: IntArray, most: ti.i32, n: Index, partials: Array, out: Array):
+        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _surplus_at, (starts, most))
+
+    return count_in_depth, drop_surplus, count_surplus
 
 
 class Seeding:
@@ -265,6 +286,7 @@ class Seeding:
     def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
         self.grid, self.solids, self._core = grid, solids, core
         self._places = Places(grid)
+        self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 1)
         self._refill = Refill(grid, solids, self._places)
         self.begin()
 
@@ -341,9 +363,13 @@ class Seeding:
         if self._core is not None and self._core.active:
             self._refill.put(particles, velocity, self._core, draw)
         position, _, _, order, starts, room = particles.arrays()
-        many = -lacking >= SURPLUS * particles.count
+        many, chance = -lacking >= SURPLUS * particles.count, 1.0
         most = (MOST if lacking >= 0 else FEWEST if many else FEWER)[self.grid.dim]
-        kernels.drop_surplus(position, order, starts, room, most, AT_ONCE if many else 1.0, draw, self.grid.n)
+        if lacking < 0:
+            kernels.count_surplus(starts, most, self.grid.n, self._partials, self._out)
+            # No more than there are too many in all: in a thin film every cell is too full.
+            chance = min(-lacking / max(numbers_of(self._out)[0], 1.0), AT_ONCE if many else 1.0)
+        kernels.drop_surplus(position, order, starts, room, most, chance, draw, self.grid.n)
         made = self._put(particles, velocity, phi, min(max(lacking, 0) * self.share, 1.0), draw)
         if lacking > 0:
             self.share = min(self.share * min(max(lacking / max(made, 1), 0.5), 2.0), 1.0)

@@ -92,6 +92,14 @@ class _Solids:
         return free
 
     @ti.func
+    def frees(self, c, I, s, axis: ti.template()):
+        """Whether a face is solved for: open at all, and within the box, on no side of it."""
+        free = self.leave(c, s, axis)
+        for k in ti.static(range(s.n)):
+            free = free & ti.cast((I[k] >= ti.static(2 if k == axis else 1)) & (I[k] <= self.cut.n[k]), ti.i32)
+        return free
+
+    @ti.func
     def slip(self, c, s, axis: ti.template()):
         """Whether the liquid slips along what closes a face."""
         slips = ti.i32(0)
@@ -103,20 +111,35 @@ class _Solids:
 
 @ti.func
 def _write_felt_at(c, I, s, stress, solids):
-    """Where a closed face slips no stress is felt; the pressure keeps the liquid out. Beyond the box there are no faces."""
+    """Where a closed face slips no stress is felt; the pressure keeps the liquid out. Beyond the box there are no faces.
+
+    Nor is any felt where all faces around are held, as within a solid: beside a side of the box that moves otherwise it would be
+    one that no liquid exerts.
+    """
     part, cells, beyond = stress.part(stress.phi[c]), cells_of(s, stress.n), ti.cast(stress.n < I, ti.i32)
     if ti.static(solids.given):
         if beyond.sum() == 0:
+            free = ti.i32(0)
             for i in ti.static(range(s.n)):
+                upper = I
+                upper[i] += 1
+                free += solids.frees(c, I, s, i) + solids.frees(c + s[i], upper, s, i)
                 if solids.slip(c, s, i) + solids.slip(c + s[i], s, i) > 0:
                     part = ti.f32(0.0)
+            if free == 0:
+                part = ti.f32(0.0)
     stress.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells] = part
     for i in ti.static(range(s.n)):
         for j in ti.static(range(i)):
             around = stress.phi[c] + stress.phi[c - s[i]] + stress.phi[c - s[j]] + stress.phi[c - s[i] - s[j]]
             part = stress.part(ti.f32(0.25) * around)
             if ti.static(solids.given):
+                free = ti.i32(0)
                 for along, across in ti.static(((i, j), (j, i))):
+                    before = I
+                    before[across] -= 1
+                    if beyond[along] == 0:
+                        free += solids.frees(c, I, s, along) + solids.frees(c - s[across], before, s, along)
                     # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
                     inside = beyond.sum() - beyond[along]
                     slips = ti.i32(0)
@@ -126,6 +149,8 @@ def _write_felt_at(c, I, s, stress, solids):
                         slips += solids.slip(c - s[across], s, along)
                     if slips > 0:
                         part = ti.f32(0.0)
+                if free == 0:
+                    part = ti.f32(0.0)
             stress.felt[c + ti.static(i + j - 1) * cells] = part
 
 

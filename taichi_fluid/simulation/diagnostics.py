@@ -119,6 +119,16 @@ def _wet_square_at(c, I, s, u: Array, level: Array, n):
 
 
 @ti.func
+def _write_wet_component(c, I, s, u: Array, level: Array, out: Array, n, axis, weighed):
+    """A component on lower faces by the part of what lies around that is liquid, or, if it is not ``weighed``, where any is."""
+    step = s[0]
+    for k in ti.static(range(1, s.n)):
+        step = ti.select(axis == k, s[k], step)
+    part = covered_part(level[c], level[c - step])
+    out[c] = u[c + axis * cells_of(s, n)] * ti.select(weighed == 1, part, ti.cast(part > 0, ti.f32))
+
+
+@ti.func
 def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
     w = vorticity_at(u, c, n, on.derivative)
     out[c] = scale * (length(w) if ti.static(n.n == 3) else w[2])
@@ -147,10 +157,14 @@ def wet_kernels(loops):
         each_cell(n, _clear_air_at, (a, level))
 
     @ti.kernel
+    def write_wet_component(velocity: Array, level: Array, out: Array, n: IntVector, axis: ti.i32, weighed: ti.i32):
+        each_cell(n, _write_wet_component, (velocity, level, out, n, axis, weighed))
+
+    @ti.kernel
     def wet_squares(velocity: Array, level: Array, n: IntVector, partials: Array, out: Array):
         loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _wet_square_at, (velocity, level, n))
 
-    return {"clear_air": clear_air, "wet_squares": wet_squares}
+    return {"clear_air": clear_air, "write_wet_component": write_wet_component, "wet_squares": wet_squares}
 
 
 @kernel_family
@@ -344,6 +358,16 @@ class Diagnostics:
         """The mean of two scalars."""
         self.grid.require(a=a, b=b, out=out)
         self._kernels.compute_mean(a, b, out, self.grid.n)
+
+    def compute_wet_component(self, velocity, axis: int, out, weighed: bool) -> None:
+        """A component of the velocity of a liquid on the lower faces of cells, m/s, 0 in the air.
+
+        ``weighed`` by the part of what lies around a face that is liquid, so that the sum is the flow of all of it.
+        """
+        self._require(velocity, out)
+        assert self.level is not None
+        kernels = wet_kernels(self.grid.loops)
+        kernels.write_wet_component(velocity, self.level, out, self.grid.n, axis, int(weighed))
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""

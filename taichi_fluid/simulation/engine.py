@@ -277,10 +277,13 @@ class Engine:
             self.walls.fill(quantity.current, SCALAR, offset, quantity.name)
 
     def fill_velocity(self, keep: bool = False) -> None:
-        """Make the velocity heed solids and sides; ``keep`` leaves the faces on open sides as they are."""
+        """Make the velocity heed solids and sides; ``keep`` leaves the faces on open sides as they are.
+
+        So does a liquid: there they have the velocity of the particles around, and what runs out is no slower than that.
+        """
         if self.solids:
             self.solids.enforce(self.state.velocity.current)
-        self.walls.fill_velocity(self.state.velocity.current, keep=keep)
+        self.walls.fill_velocity(self.state.velocity.current, keep=keep or self.liquid is not None)
 
     def fill(self) -> None:
         """Make velocity and carried quantities heed sides and solids: nothing inside solids, and all ghosts filled.

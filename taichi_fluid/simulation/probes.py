@@ -41,10 +41,12 @@ class Probes:
         self.simulation, self._write = simulation, write
         every = [*simulation.scene.probes, *map(_probe, probes)]
         state, solids = simulation.state, simulation.solids
+        # Where a box was rounded to whole cells its scene's far sides are those of the box.
+        size = tuple(map(max, simulation.grid.size, simulation.scene.domain.size))
         try:
             require_probes(
                 every,
-                simulation.grid.size,
+                size,
                 simulation.grid.dx,
                 tuple(state.carried),
                 len(solids.solids) if solids else 0,
@@ -73,6 +75,8 @@ class Probes:
 
     def _look(self) -> None:
         time, steps = self.simulation.time, self.simulation.steps
+        if time < self.rows[-1]["time"]:  # begun anew, or gone back
+            self._due = dict.fromkeys(self.probes, -math.inf)
         due = [
             probe
             for probe in self.probes.values()

@@ -274,17 +274,24 @@ class Gauge:
         """What a probe measures now, by what follows its name: nothing, or ``".x"`` and the like."""
         return _MEASURES[probe.kind](self, probe)
 
-    def _fields(self, quantity: str) -> list[tuple[Any, int]]:
-        """Arrays over the cells with ghosts, and where in them a component begins: one for each component."""
+    def _fields(self, quantity: str, weighed: bool = False) -> list[tuple[Any, int]]:
+        """Arrays over the cells with ghosts, and where in them a component begins: one for each component.
+
+        Of a liquid a component of the velocity is 0 in the air, and where it is ``weighed`` on its surface a part of itself.
+        """
         simulation = self.simulation
         if quantity in simulation.state.carried:
             carried = simulation.state.carried[quantity]
             return [(carried.current, begin) for begin in carried.begins()]
         velocity = simulation.state.velocity.current
-        if quantity.startswith("velocity_"):
-            return [(velocity, AXES.index(quantity[-1]) * self.grid.cells)]
         if self._array is None:
             self._array = self.grid.array()
+        if quantity.startswith("velocity_"):
+            axis = AXES.index(quantity[-1])
+            if simulation.liquid is None:
+                return [(velocity, axis * self.grid.cells)]
+            simulation.diagnostics.compute_wet_component(velocity, axis, self._array, weighed)
+            return [(self._array, 0)]
         if quantity == "pressure":
             simulation.copy_pressure(self._array)
         else:
@@ -328,7 +335,7 @@ class Gauge:
             way = np.subtract(probe.to or probe.at, probe.at)
             count = 1 if probe.to is None else probe.points or 32
             part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
-            x = np.array(probe.at) + part * way
+            x = np.minimum(np.array(probe.at) + part * way, self.grid.size)
             self._points[probe.name] = array_of((x - np.array(self.grid.origin)) / self.grid.dx + 0.5)
         return self._points[probe.name]
 
@@ -370,7 +377,7 @@ class Gauge:
             return {"": simulation.diagnostics.kinetic_energy(velocity, simulation.scene.fluid.rho)}
         if probe.quantity == "enstrophy":
             return {"": simulation.diagnostics.enstrophy(velocity)}
-        fields = self._fields(probe.quantity or "")
+        fields = self._fields(probe.quantity or "", weighed=True)
         whole = int(probe.quantity == "divergence")  # which is that of all of a cell
         sums = [self._in_region(probe, "sum_region", *field, whole)[0] for field in fields]
         return {_ends(k, fields): value * self.grid.cell_volume for k, value in enumerate(sums)}
