@@ -10,6 +10,8 @@ from reference import SHAPES, closed_box, random_scalar, random_velocity
 
 from taichi_fluid.grid import Grid
 from taichi_fluid.physics.sources import Emitter, decay
+from taichi_fluid.scene import Scene
+from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.diagnostics import Diagnostics
 
 GEOMETRIES = {
@@ -233,3 +235,32 @@ def test_the_integral_test_notices_one_missing_layer():
     part = covered(grid, "sphere", *geometry("sphere", 2))
     rows = np.flatnonzero(part.any(axis=1))
     assert part[rows[0]].sum() > 1e-4 * part.sum()
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0.05, 0.075), (0.05, 0.1), (0.04, 0.1), (0.0, 10.0)])
+def test_a_source_brings_in_what_it_does_from_its_beginning_to_its_end(begin, end):
+    """Within a step too: one that lasted less brought in nothing, others whole steps."""
+    source = {"shape": "box", "center": [0.5, 0.5], "size": [0.5, 0.5], "smoke": 100.0, "begin": begin, "end": end}
+    scene = Scene.from_dict({"name": "s", "domain": {"size": [1.0, 1.0], "resolution": 16}, "sources": [source]})
+    simulation = Simulation(scene.with_values({"solver.dt": 1 / 24}))
+    for _ in range(6):
+        simulation.step()
+    expected = 100.0 * 0.25 * (min(end, simulation.time) - begin)
+    assert simulation.diagnostics.amount(simulation.state.carried["smoke"].current) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_blast_that_is_shorter_than_a_step_expands_by_as_much():
+    grown = []
+    for dt in (0.04, 0.005):
+        blast = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "blast": 2.0, "begin": 0.01, "end": 0.03}
+        domain = {"size": [1.0, 1.0], "resolution": 24, "boundaries": [["free-slip"] * 2, ["free-slip", "open"]]}
+        simulation = Simulation(
+            Scene.from_dict({"name": "s", "domain": domain, "sources": [blast], "solver": {"dt": dt}})
+        )
+        volume = 0.0
+        while simulation.time < 0.0399:
+            simulation.step()
+            volume += dt * simulation.expansion.to_numpy().sum() * simulation.grid.cell_volume
+        grown.append(volume)
+    assert grown[0] == pytest.approx(grown[1], rel=1e-3)
+    assert grown[0] == pytest.approx(2.0 * 0.02 * math.pi * 0.2**2, rel=0.05)

@@ -9,7 +9,9 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from taichi_fluid.app.commands import main
 from taichi_fluid.io import files
 from taichi_fluid.io.files import OutputError, remove_leftovers, whole_file
 from taichi_fluid.io.outputs import Outputs, part_of
@@ -194,3 +196,30 @@ def test_a_run_says_what_it_removes_and_does_not_overwrite_unasked(tmp_path, gon
     assert "'a.mp4' is there already" in line and "--overwrite" in line
     assert third.returncode == 0, third.stderr
     assert part_of(Path("a.mp4")) == Path("a.part.mp4")
+
+
+@pytest.mark.parametrize(
+    ("out", "files", "told"),
+    [
+        ("film.mp4", {"--json": "scene.toml"}, "is also the scene"),
+        ("film.mp4", {"--checkpoint": "scene.toml"}, "is also the scene"),
+        ("film.mp4", {"--checkpoint": "film.mp4"}, "is also an output"),
+        ("film.mp4", {"--json": "film.part.mp4"}, "is also an output"),
+        ("film.mp4", {"--json": "film.png"}, "is also an output"),
+        ("film.mp4", {"--checkpoint": "a.csv", "--log": "a.csv"}, "is also the log"),
+        ("film.mp4", {"--checkpoint": "a.json", "--json": "./a.json"}, "is also the JSON file"),
+        ("frames", {"--json": "frames/frame_00001.png"}, "is also a frame"),
+        ("frames", {"--checkpoint": "frames/poster.png"}, "is also an output"),
+    ],
+)
+def test_no_file_of_a_run_is_another_one(tmp_path, monkeypatch, out, files, told):
+    """Each was written over the other, without a word; the scene itself too."""
+    monkeypatch.chdir(tmp_path)
+    text = "name = 's'\n[domain]\nsize = [1.0, 1.0]\nresolution = 8\n"
+    Path("scene.toml").write_text(text, encoding="utf-8")
+    options = [word for option in files.items() for word in option]
+    done = CliRunner().invoke(main, ["run", "scene.toml", "--arch", "cpu", "--frames", "2", "--out", out, *options])
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split()), done.output
+    assert os.listdir(tmp_path) == ["scene.toml"]
+    assert Path("scene.toml").read_text(encoding="utf-8") == text

@@ -55,7 +55,7 @@ def run(scene: Path, **options: Any) -> None:
         stop(
             f"there is no scene file '{scene}'; the package has one of that name: 'taichi-fluid demo {scene}' shows it."
         )
-    run_scene(lambda: Scene.load(scene), **options)
+    run_scene(lambda: Scene.load(scene), file=scene, **options)
 
 
 @main.command(short_help="Go on with a run from its checkpoint.")

@@ -10,7 +10,7 @@ import click
 
 from ..errors import NotFinite, TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, require_writable, write_json
-from ..io.outputs import Outputs, require_surfaces
+from ..io.outputs import Outputs, require_apart, require_surfaces
 from ..io.rhythm import rhythm_of
 from ..io.series import SeriesFile, require_series
 from ..io.stored import CheckpointError, read
@@ -79,19 +79,16 @@ class Numbers(NamedTuple):
             raise OutputError(f"{error}.") from None
         return path
 
-    def require(self, scene: Scene, outputs: Outputs | None) -> None:
-        """Raise OutputError, in one sentence, for a file that cannot be made, or has nothing to hold."""
+    def require(self, scene: Scene, outputs: Outputs | None, file: Path | None = None) -> None:
+        """Raise OutputError, in one sentence, for a file that cannot be made, has nothing to hold, or is another: ``file`` is the scene's."""
         if scene.look.compare and self.on_blow_up != "stop":
             raise OutputError("look.compare is true: --on-blow-up halve takes back one flow, and not both grids.")
         if self.surfaces:
             require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
         if self.log:
             require_series(self.log, "the log")
-            if self.log.resolve() in {path.resolve() for path in (self.json, self.probes, self.plot) if path}:
-                raise OutputError(f"the log {str(self.log)!r} is also another file of this run: give another name.")
         names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
         wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
-        taken = {path.resolve() for path in ((outputs.video, outputs.poster) if outputs else ()) if path}
         for option, what, path in wanted:
             if option == "--plot" and not scene.probes and not self.log:
                 raise OutputError(
@@ -107,9 +104,9 @@ class Numbers(NamedTuple):
                 require_series(path, what)
             else:
                 require_plot(path)
-            if path.resolve() in taken:
-                raise OutputError(f"{what} {str(path)!r} is also an output of this run: give another name.")
-            taken.add(path.resolve())
+        others = [(what, path) for _, what, path in wanted]
+        others += [("the log", self.log), ("the checkpoint", self.checkpoints_of(scene))]
+        require_apart([("the scene", file), *others], outputs, self.surfaces)
 
 
 class Begun:
@@ -224,6 +221,7 @@ def run_scene(
     out: Path | None,
     settings: Sequence[str],
     begun: "Begun | None" = None,
+    file: Path | None = None,
     **wanted: Any,
 ) -> None:
     """Run a scene in a window, or record it where a number of frames or a file is asked for; bad input ends it."""
@@ -252,7 +250,7 @@ def run_scene(
         if begun is not None and (headless or recording):
             begun.require_rest(scene)
         outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
-        numbers.require(scene, outputs)
+        numbers.require(scene, outputs, file)
         copies = (numbers.checkpoints_of(scene) is not None) + (numbers.on_blow_up != "stop")
         require_installed(scene)
         require_memory(scene, copies)

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +75,28 @@ class Outputs(NamedTuple):
             if _is_held(part):
                 raise OutputError(f"{str(part)!r} is being recorded by another process: choose another --out.")
             part.unlink()
+
+
+def require_apart(files: Sequence[tuple[str, Path | None]], outputs: Outputs | None, surfaces: Path | None) -> None:
+    """Raise OutputError, in one sentence, if two files of a run are one: what each is, and where.
+
+    Frames of a recording and surfaces are files of theirs.
+    """
+    taken: dict[Path, str] = {}
+    if outputs is not None:
+        own = (outputs.video, outputs.video and part_of(outputs.video), outputs.poster)
+        taken = {path.resolve(): "an output" for path in own if path is not None}
+    folders = [(outputs.folder if outputs else None, _FRAMES, "a frame"), (surfaces, SURFACES, "a surface")]
+    for what, path in files:
+        if path is None:
+            continue
+        place = path.resolve()
+        for folder, names, one in folders:
+            if folder is not None and place.parent == folder.resolve() and fnmatch(place.name, names):
+                taken[place] = one
+        if place in taken:
+            raise OutputError(f"{what} {str(path)!r} is also {taken[place]} of this run: give another name.")
+        taken[place] = what
 
 
 def require_surfaces(folder: Path, is_liquid_in_3d: bool, *, overwrite: bool = False) -> None:

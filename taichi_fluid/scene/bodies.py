@@ -45,6 +45,11 @@ class _Source(Config):
         """Whether it emits at ``time``."""
         return self.begin <= time and (self.end is None or time < self.end)
 
+    def lasts(self, time: float, dt: float) -> float:
+        """For how many seconds it emits in a step of ``dt`` seconds from ``time`` on."""
+        end = time + dt if self.end is None else min(self.end, time + dt)
+        return max(end - max(self.begin, time), 0.0)
+
 
 class SphereSource(_Source):
     """A ball; in 2D a disk."""

@@ -204,12 +204,13 @@ def emit(engine: Engine, dt: float) -> None:
         for offset in velocity.begins():
             fade(engine.grid, velocity.current, fluid.velocity_fade, dt, offset)
     for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        if not source.active(engine.time):
+        lasts = source.lasts(engine.time, dt)
+        if not lasts:
             continue
         for name, rates in source.rates.items():
             for offset, rate in zip(carried[name].begins(), rates, strict=True):
                 if rate:
-                    emitter.add(carried[name].current, rate, dt, engine.time, offset=offset)
+                    emitter.add(carried[name].current, rate, lasts, engine.time, offset=offset)
         if source.velocity is not None:
             emitter.drive(velocity.current, source.velocity)
             driven = True
@@ -233,7 +234,7 @@ def burn(engine: Engine, dt: float) -> None:
             carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
         )
     if engine.expansion is not None:
-        _blast(engine)
+        _blast(engine, dt)
     radiates = scene.fluid.radiation > 0 and "temperature" in carried
     if radiates:
         radiate(engine.grid, carried["temperature"].current, scene.fluid.radiation, dt)
@@ -241,12 +242,12 @@ def burn(engine: Engine, dt: float) -> None:
         engine.fill_scalars()
 
 
-def _blast(engine: Engine) -> None:
-    """Add the blasts of sources to the divergence that burning prescribes."""
+def _blast(engine: Engine, dt: float) -> None:
+    """Add the blasts of sources to the divergence that burning prescribes, as far as they last in a step."""
     assert engine.flame is not None
     for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        if source.blast and source.active(engine.time):
-            emitter.add(engine.flame.growth, source.blast, 1.0, engine.time)
+        if source.blast and (lasts := source.lasts(engine.time, dt)):
+            emitter.add(engine.flame.growth, source.blast, lasts / dt, engine.time)
     engine.flame.finish()
 
 
