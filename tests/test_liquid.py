@@ -473,3 +473,21 @@ def test_a_drop_that_becomes_a_film_keeps_its_volume():
         part = simulation.liquid.volume / begun
         least, most = min(least, part), max(most, part)
     assert (least, most) == pytest.approx((1.0, 1.0), abs=0.005)
+
+
+def test_nothing_squirts_from_between_a_ball_and_the_floor():
+    """Through faces open by a hundredth it did: 21 m/s where a dam of half a metre breaks over a capsule, in steps a tenth as long."""
+    ends = [[0.537, 0.0826, 0.471], [0.4896, 0.1952, 0.6486]]
+    tables = {
+        "domain": {"size": [1.0, 0.8, 0.7], "resolution": 40},
+        "liquid": {"bodies": [{"shape": "box", "center": [0.125, 0.25, 0.35], "size": [0.25, 0.5, 0.7]}]},
+        "solids": [{"shape": "capsule", "ends": ends, "radius": 0.1136}],
+    }
+    simulation = tf.Simulation(tf.Scene.from_dict({"name": "squirt", **tables}))
+    fastest, shortest = 0.0, 1.0
+    while simulation.time < 1.15:
+        shortest = min(shortest, simulation.step().dt)
+        fastest = max(fastest, np.abs(simulation.liquid.particles.to_numpy()["velocity"]).max())
+    # sqrt(2 g h) is 3.1 m/s; without the capsule the fastest drops of such a dam reach 6.
+    assert fastest < 9.0
+    assert shortest > 1e-3

@@ -13,6 +13,7 @@ from taichi_fluid.scene import Probe, Scene, SceneError
 from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.probes import Probes
 from taichi_fluid.simulation.probing import budget
+from taichi_fluid.simulation.resampling import resample
 from taichi_fluid.validation.water import water
 
 SHAPE, DX = (9, 7, 8), 0.1
@@ -447,3 +448,13 @@ def test_the_far_side_of_a_box_that_was_rounded_is_a_place_in_it():
     with Probes(simulation, rows) as probes:
         row = probes.rows[-1]
     assert row["p"] == row["l.1"] == 16.0
+
+
+def test_what_is_no_scene_no_flow_and_no_list_is_said_in_a_sentence():
+    simulation = Simulation(box(2))
+    with pytest.raises(ValueError, match="scene is 'plume'; it is a Scene"):
+        Simulation("plume")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="target is 8; it is a Simulation"):
+        resample(simulation, 8)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(SceneError, match="probes is a single one"):
+        Probes(simulation, {"name": "p", "kind": "extreme", "quantity": "smoke"})  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
 from ..boundaries.sides import Side
-from ..boundaries.solids import Faces, Motion, Solid
+from ..boundaries.solids import SLIVER, SLIVER_OF_LIQUID, Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
 from ..grid import Grid
@@ -87,7 +87,8 @@ class Engine:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
         self.solids = None
         if solids:
-            self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces))
+            sliver = SLIVER if scene.liquid is None else SLIVER_OF_LIQUID
+            self.solids = SolidsInFlow(self, self.grid, self.walls, solids, Faces(scene.solver.faces), sliver)
         self.liquid: "Liquid | None" = None
         if scene.liquid is not None:
             from ..liquid.liquid import Liquid  # which a gas need not wait for

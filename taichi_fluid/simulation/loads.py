@@ -45,10 +45,11 @@ class SolidsInFlow(Solids):
         walls: Its sides.
         solids: The solids.
         faces: How faces beside them are treated.
+        sliver: How far a face is open at the least, or closed.
     """
 
-    def __init__(self, flow: Any, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces):
-        super().__init__(grid, walls, solids, faces)
+    def __init__(self, flow: Any, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces, sliver: float):
+        super().__init__(grid, walls, solids, faces, sliver)
         self._flow = weakref.ref(flow)
 
     def load(self, index: int) -> Load:

@@ -38,6 +38,8 @@ class Probes:
     def __init__(
         self, simulation: Any, probes: Sequence[Probe | Mapping] = (), write: Callable[[Row], None] | None = None
     ):
+        if isinstance(probes, (Probe, Mapping)):
+            raise SceneError("probes is a single one; it is a list of them: put it in brackets.")
         self.simulation, self._write = simulation, write
         every = [*simulation.scene.probes, *map(_probe, probes)]
         state, solids = simulation.state, simulation.solids

@@ -97,6 +97,9 @@ def resample(source: Simulation, target: Simulation) -> None:
         ValueError: if they are the same, or their boxes have other axes or differ by more than a cell.
         RuntimeError: if Taichi was re-initialised since one of them was built, or one is not between two steps.
     """
+    for name, flow in (("source", source), ("target", target)):
+        if not isinstance(flow, Simulation):
+            raise ValueError(f"{name} is {flow!r}; it is a Simulation, of any resolution")
     old, new = source.grid, target.grid
     if source is target:
         raise ValueError("source and target are the same simulation")

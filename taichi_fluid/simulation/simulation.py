@@ -105,6 +105,8 @@ class Simulation(Engine, Flow):
     def __init__(
         self, scene: Scene, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
     ):
+        if not isinstance(scene, Scene):
+            raise ValueError(f"scene is {scene!r}; it is a Scene, as preset(...) and Scene.load(...) make them")
         self._underway: _Underway | None = None
         self._pixels = [picture.pixels for picture in scene.pictures]
         self._beginnings = beginnings.sources_of(scene.initial, scene.dim)

@@ -7,8 +7,19 @@ one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009;
 
 from .cut_cells import CutCells
 from .motion import Motion, Pose
-from .rasterise import SLIVER
+from .rasterise import SLIVER, SLIVER_OF_LIQUID
 from .shapes import SampledDistance, Solid
 from .solids import FAR, Faces, Solids
 
-__all__ = ["FAR", "SLIVER", "CutCells", "Faces", "Motion", "Pose", "SampledDistance", "Solid", "Solids"]
+__all__ = [
+    "FAR",
+    "SLIVER",
+    "SLIVER_OF_LIQUID",
+    "CutCells",
+    "Faces",
+    "Motion",
+    "Pose",
+    "SampledDistance",
+    "Solid",
+    "Solids",
+]

@@ -15,7 +15,7 @@ from ...operators.shapes import SHAPES
 from ..walls import Walls
 from .cut_cells import MOTION_ROW, solid_kernels
 from .motion import Motion, Pose
-from .rasterise import raster_kernels, shape_kernels
+from .rasterise import SLIVER, raster_kernels, shape_kernels
 from .shapes import SampledDistance, Solid
 
 FAR = 1e6
@@ -42,8 +42,15 @@ class Solids:
         images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Sequence[Solid], faces: Faces = Faces.FRACTIONS):
-        self.grid, self.walls, self.solids = grid, walls, tuple(solids)
+    def __init__(
+        self,
+        grid: Grid,
+        walls: Walls,
+        solids: Sequence[Solid],
+        faces: Faces = Faces.FRACTIONS,
+        sliver: float = SLIVER,
+    ):
+        self.grid, self.walls, self.solids, self._sliver = grid, walls, tuple(solids), sliver
         self.faces = Faces(faces)
         self.distance, self.owner, self.fluid = (grid.array() for _ in range(3))
         self.open = grid.array(grid.dim)
@@ -104,7 +111,7 @@ class Solids:
                 row = index * self.images + image
                 rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
         self._set_motions(rows)
-        self._raster.compute_open(samples[-1][0], self.open, n)
+        self._raster.compute_open(samples[-1][0], self.open, n, self._sliver)
         self._wrap(self.open, grid.dim)
         self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / grid.dx)
         self._wrap(self.fluid, 1)
