@@ -523,3 +523,19 @@ def test_resume_refuses_what_is_no_checkpoint(tmp_path, capsys, monkeypatch):
             commands.main(["resume", name], prog_name="taichi-fluid")
         assert caught.value.code == 2
         assert name in capsys.readouterr().err
+
+
+def test_resume_says_which_cells_a_checkpoint_has(tmp_path, capsys, monkeypatch):
+    """And before a backend starts: it was refused by what a file lacks."""
+    from taichi_fluid import backend
+    from taichi_fluid.app import commands
+
+    monkeypatch.chdir(tmp_path)
+    tf.save(tf.Simulation(tf.preset("godot2d").with_values({"domain.resolution": 16})), "x")
+    monkeypatch.setattr(backend, "start", None)
+    for arguments in (["--resolution", "32"], ["--set", "domain.resolution=32"]):
+        with pytest.raises(SystemExit) as caught:
+            commands.main(["resume", "x", "--frames", "3", *arguments], prog_name="taichi-fluid")
+        assert caught.value.code == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "the checkpoint has 16 x 16 on the" in told and "the scene 32 x 32" in told, told

@@ -367,6 +367,7 @@ BAD = {
     "name too long": (["demo", "--out", f"{'a' * 300}.mp4"], ["aaa"]),
     "folder name too long": (["demo", "--out", f"{'a' * 300}/b.mp4"], ["aaa"]),
     "suffix not written": (["demo", "--out", "x.gif"], ["x.gif", ".mp4"]),
+    "no folder of that name": (["demo", "--out", "x.npz"], ["x.npz", ".mp4"]),
     "picture as output": (["demo", "--out", "x.PNG"], ["x.PNG", ".mp4"]),
     "folder as JSON": (["demo", "--json", "a folder"], ["a folder"]),
     "JSON below a file": (["demo", "--json", "plain file/x.json"], ["plain file"]),

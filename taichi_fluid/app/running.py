@@ -128,6 +128,16 @@ class Begun:
         """How many pictures of a scene's recording have been taken before."""
         return round(self._numbers["time"] * scene.output.fps)
 
+    def require_grid(self, scene: Scene) -> None:
+        """Raise SceneError if a scene has other cells than the checkpoint."""
+        own, other = self.scene.domain, scene.domain
+        if (own.shape, own.grid) != (other.shape, other.grid):
+            cells = [f"{' x '.join(map(str, each.shape))} on the {each.grid} grid" for each in (own, other)]
+            raise SceneError(
+                f"the checkpoint has {cells[0]} and the scene {cells[1]}: leave out what of --resolution and --set "
+                "changes that."
+            )
+
     def require_rest(self, scene: Scene) -> None:
         """Raise SceneError if no pictures of a scene's recording are left."""
         if scene.output.frames <= self.pictures(scene):
@@ -247,8 +257,10 @@ def run_scene(
             changes["output.frames"] = frames
         scene = scene.with_values(changes) if changes else scene
         name = scene.name if begun is None else f"{scene.name}_from_{begun.pictures(scene)}"
-        if begun is not None and (headless or recording):
-            begun.require_rest(scene)
+        if begun is not None:
+            begun.require_grid(scene)
+            if headless or recording:
+                begun.require_rest(scene)
         outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
         numbers.require(scene, outputs, file)
         copies = (numbers.checkpoints_of(scene) is not None) + (numbers.on_blow_up != "stop")
