@@ -11,31 +11,9 @@ from .files import OutputError, require_writable, require_writable_folder
 
 _FRAMES = "frame_[0-9][0-9][0-9][0-9][0-9].png"
 SURFACES = "surface_[0-9][0-9][0-9][0-9][0-9].ply"
-NOT_WRITTEN = tuple(
-    [
-        ".png",
-        ".gif",
-        ".avi",
-        ".mov",
-        ".mkv",
-        ".webm",
-        ".jpg",
-        ".jpeg",
-        ".tif",
-        ".tiff",
-        ".exr",
-        ".npz",
-        ".npy",
-        ".vtk",
-        ".vti",
-        ".vdb",
-        ".ply",
-        ".csv",
-        ".json",
-        ".toml",
-        ".h5",
-    ]
-)
+_PICTURES = (".png", ".gif", ".avi", ".mov", ".mkv", ".webm", ".jpg", ".jpeg", ".tif", ".tiff", ".exr")
+_NUMBERS = (".npz", ".npy", ".vtk", ".vti", ".vdb", ".ply", ".csv", ".json", ".toml", ".h5")
+NOT_WRITTEN = (*_PICTURES, *_NUMBERS)
 
 
 def part_of(video: Path) -> Path:

@@ -283,14 +283,13 @@ class Gauge:
         if quantity in simulation.state.carried:
             carried = simulation.state.carried[quantity]
             return [(carried.current, begin) for begin in carried.begins()]
-        velocity = simulation.state.velocity.current
+        velocity, of_velocity = simulation.state.velocity.current, quantity.startswith("velocity_")
+        if of_velocity and simulation.liquid is None:
+            return [(velocity, AXES.index(quantity[-1]) * self.grid.cells)]
         if self._array is None:
             self._array = self.grid.array()
-        if quantity.startswith("velocity_"):
-            axis = AXES.index(quantity[-1])
-            if simulation.liquid is None:
-                return [(velocity, axis * self.grid.cells)]
-            simulation.diagnostics.compute_wet_component(velocity, axis, self._array, weighed)
+        if of_velocity:
+            simulation.diagnostics.compute_wet_component(velocity, AXES.index(quantity[-1]), self._array, weighed)
             return [(self._array, 0)]
         if quantity == "pressure":
             simulation.copy_pressure(self._array)
@@ -335,8 +334,8 @@ class Gauge:
             way = np.subtract(probe.to or probe.at, probe.at)
             count = 1 if probe.to is None else probe.points or 32
             part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
-            x = np.minimum(np.array(probe.at) + part * way, self.grid.size)
-            self._points[probe.name] = array_of((x - np.array(self.grid.origin)) / self.grid.dx + 0.5)
+            x = np.minimum(np.array(probe.at) + part * way - np.array(self.grid.origin), self.grid.size)
+            self._points[probe.name] = array_of(x / self.grid.dx + 0.5)
         return self._points[probe.name]
 
     def flux(self, probe: Probe) -> dict[str, float]:
