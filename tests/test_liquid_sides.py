@@ -228,3 +228,21 @@ def test_what_is_left_of_a_tank_that_drains_is_what_has_not_run_out():
     liquid = simulation.liquid
     assert liquid.core.cells > 0
     assert abs(liquid.lacking) < 0.015 * liquid.target
+
+
+def test_a_spout_fills_a_closed_tank_as_long_as_there_is_air():
+    """It was refused as of a gas: more flows in than out. When it is full that is said, as of a source."""
+    scene = water([1.0, 0.5], 32, [([0.0, 0.0], [1.0, 0.25])])
+    sides = [[spout([0.3125], [0.4375], 1.0, 0.0), "free-slip"], ["free-slip"] * 2]
+    simulation = tf.Simulation(scene.with_values({"domain.boundaries": sides}))
+    simulation.advance(1.0)
+    assert simulation.liquid.volume == pytest.approx(0.25 + 0.125, rel=0.02)
+    assert fastest(simulation) < 4.0
+    assert not simulation.remarks
+    while not simulation.remarks and simulation.time < 2.5:
+        simulation.step()
+    assert "more liquid has been poured than the box holds" in simulation.remarks[0]
+    with pytest.raises(SceneError, match="more flows in than out through"):
+        tf.Scene.from_dict(
+            {"name": "gas", "domain": {"size": [1.0, 0.5], "resolution": 32, "boundaries": sides}},
+        )

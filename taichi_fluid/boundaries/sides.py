@@ -355,17 +355,18 @@ LOOKED_AT = (0.0, 0.017, 0.13, 0.29, 0.53, 0.83, 1.0)
 """Instants, s, at which as much has to leave a box without an open side as enters it, where that changes."""
 
 
-def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0) -> None:
+def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0, *, fills: bool = False) -> None:
     """Refuse a set of sides that no flow can have; the message names them.
 
     Args:
         sides: ``sides[axis][side]``.
         shape: Cells along each axis.
         dx: Edge of a cell, m.
+        fills: Whether more may flow into a closed box than out of it, as liquid into a tank with air in it.
 
     Raises:
-        ValueError: for a lone periodic side, a wall that moves out of its plane, a part that is none, or a box into which
-            more flows than out.
+        ValueError: for a lone periodic side, a wall that moves out of its plane, a part that is none, or a closed box into
+            which more flows than out.
     """
     dim = len(shape)
     for axis, pair in enumerate(sides):
@@ -380,6 +381,12 @@ def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float
                 _check_side(part.side, axis, dim, f"{where}.parts[{i}]")
                 if not part.covers(x, axis, dx).any():
                     raise ValueError(f"{where}.parts[{i}] has the centre of no cell in it; cells are {dx:g} m wide")
+    if not fills:
+        check_balance(sides, shape, dx)
+
+
+def check_balance(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0) -> None:
+    """Raise ValueError if more flows into a closed box than out of it, or less; it names the sides. Arguments as of ``check_sides``."""
     closed = not any(side.lets_out for pair in sides for side in pair)
     varies = any(patch.flow_varies(axis) for axis, pair in enumerate(sides) for side in pair for patch in side.patches)
     for time in LOOKED_AT if closed and varies else LOOKED_AT[:1]:

@@ -31,18 +31,25 @@ class Walls:
         boundaries: ``boundaries[axis][side]``: a ``Side``, or a ``Kind`` or its name where that says it all.
         outside: What comes in through open sides, and inflows that say nothing else, of each quantity by name: one
             number for each component; 0 where a name is missing. It may gain names.
+        fills: Whether more may flow into a closed box than out of it, as liquid into a tank with air in it.
 
     Raises:
         ValueError: for a set of sides that no flow can have, naming them.
     """
 
-    def __init__(self, grid: Grid, boundaries: Boundaries, outside: Mapping[str, Sequence[float]] | None = None):
+    def __init__(
+        self,
+        grid: Grid,
+        boundaries: Boundaries,
+        outside: Mapping[str, Sequence[float]] | None = None,
+        fills: bool = False,
+    ):
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
         self.grid, self._outside = grid, {} if outside is None else outside
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
-        check_sides(self.sides, grid.shape, grid.dx)
+        check_sides(self.sides, grid.shape, grid.dx, fills=fills)
         if grid.collocated and any(side.parts for side in self._flat):
             raise ValueError("a side has parts, which the collocated grid has not; they need the staggered one")
         self._kernels = boundary_kernels(grid.loops, grid.collocated)

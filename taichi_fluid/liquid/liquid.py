@@ -66,7 +66,7 @@ class Liquid:
         self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None, *, drains: bool = False
     ):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self._smooth = Walls(grid, [[_smooth(side) for side in pair] for pair in walls.sides])
+        self._smooth = Walls(grid, [[_smooth(side) for side in pair] for pair in walls.sides], fills=True)
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None

@@ -218,7 +218,7 @@ class Domain(Config):
     def _check(self):
         if len(self.sides) != len(self.size):
             raise ValueError(f"boundaries has {len(self.sides)} pairs; size has {len(self.size)} axes")
-        check_sides(self.sides, self.shape, self.dx)
+        check_sides(self.sides, self.shape, self.dx, fills=True)  # of a gas the scene looks at that
         if self.grid == "collocated" and any(side.parts for pair in self.sides for side in pair):
             raise ValueError("grid is 'collocated', whose sides have no parts: they need the 'staggered' grid")
         if self.grid == "collocated" and any(side.is_convected for pair in self.sides for side in pair):

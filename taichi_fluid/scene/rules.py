@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from ..boundaries.sides import Profile, Side
+from ..boundaries.sides import Profile, Side, check_balance
 from ..carried import CARRIED, diffusivity_field, rate_of
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
@@ -132,6 +132,8 @@ class Scene(Config):
     @model_validator(mode="after")
     def _check(self):
         require_liquid(self)
+        if self.liquid is None:  # of which the air makes room for more
+            check_balance(self.domain.sides, self.domain.shape, self.domain.dx)
         self._check_look()
         self._check_solids()
         self._check_expansion()

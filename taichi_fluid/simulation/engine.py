@@ -81,7 +81,7 @@ class Engine:
         stand |= self._sides
         self.state = State(self.grid, self.carried)
         boundaries = [(stand[axis, 0], stand[axis, 1]) for axis in range(self.grid.dim)]
-        self.walls = Walls(self.grid, boundaries, self.state.outside)
+        self.walls = Walls(self.grid, boundaries, self.state.outside, fills=scene.liquid is not None)
         solids = [*map(_solid, scene.solids), *solids]
         if solids and self.grid.collocated:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
