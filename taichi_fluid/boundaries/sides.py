@@ -345,6 +345,9 @@ def _component(given: Any, k: int) -> float | Profile:
 Boundaries = Sequence[Sequence[Kind | Side | str]]
 """``boundaries[axis][side]``, side 0 lower and 1 upper."""
 
+Outside = Mapping[str, Sequence[float]]
+"""Values beyond open sides, of each quantity by its name: one number for each component."""
+
 
 def as_side(side: Side | Kind | str) -> Side:
     """A ``Side`` of what may be given in its place."""

@@ -12,7 +12,7 @@ from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
 from .outflow import Outflow, balance
 from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
-from .sides import Boundaries, Part, Profile, Side, as_side, check_sides, velocity_of
+from .sides import Boundaries, Outside, Part, Profile, Side, as_side, check_sides, velocity_of
 
 
 def _named(i: int, what: str) -> str:
@@ -37,13 +37,7 @@ class Walls:
         ValueError: for a set of sides that no flow can have, naming them.
     """
 
-    def __init__(
-        self,
-        grid: Grid,
-        boundaries: Boundaries,
-        outside: Mapping[str, Sequence[float]] | None = None,
-        fills: bool = False,
-    ):
+    def __init__(self, grid: Grid, boundaries: Boundaries, outside: Outside | None = None, fills: bool = False):
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
         self.grid, self._outside = grid, {} if outside is None else outside
