@@ -93,11 +93,13 @@ def require_apart(files: Sequence[tuple[str, Path | None]], outputs: Outputs | N
         if path is None:
             continue
         place = path.resolve()
-        for folder, names, one in folders:
-            if folder is not None and place.parent == folder.resolve() and fnmatch(place.name, names):
-                taken[place] = one
-        if place in taken:
-            raise OutputError(f"{what} {str(path)!r} is also {taken[place]} of this run: give another name.")
+        of_folders = (
+            one
+            for folder, names, one in folders
+            if folder is not None and place.parent == folder.resolve() and fnmatch(place.name, names)
+        )
+        if other := next(of_folders, taken.get(place)):
+            raise OutputError(f"{what} {str(path)!r} is also {other} of this run: give another name.")
         taken[place] = what
 
 

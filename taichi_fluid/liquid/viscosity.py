@@ -138,8 +138,7 @@ def _write_felt_at(c, I, s, stress, solids):
                 for along, across in ti.static(((i, j), (j, i))):
                     before = I
                     before[across] -= 1
-                    if beyond[along] == 0:
-                        free += solids.frees(c, I, s, along) + solids.frees(c - s[across], before, s, along)
+                    free += solids.frees(c, I, s, along) + solids.frees(c - s[across], before, s, along)
                     # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
                     inside = beyond.sum() - beyond[along]
                     slips = ti.i32(0)

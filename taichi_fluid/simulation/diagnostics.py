@@ -121,10 +121,7 @@ def _wet_square_at(c, I, s, u: Array, level: Array, n):
 @ti.func
 def _write_wet_component(c, I, s, u: Array, level: Array, out: Array, n, axis, weighed):
     """A component on lower faces by the part of what lies around that is liquid, or, if it is not ``weighed``, where any is."""
-    step = s[0]
-    for k in ti.static(range(1, s.n)):
-        step = ti.select(axis == k, s[k], step)
-    part = covered_part(level[c], level[c - step])
+    part = covered_part(level[c], level[c - s[axis]])
     out[c] = u[c + axis * cells_of(s, n)] * ti.select(weighed == 1, part, ti.cast(part > 0, ti.f32))
 
 

@@ -94,7 +94,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         target: What takes it over, most often newly built.
 
     Raises:
-        ValueError: if they are the same, or their boxes have other axes or differ by more than a cell.
+        ValueError: if one is no simulation, if they are the same, or their boxes have other axes or differ by more than a cell.
         RuntimeError: if Taichi was re-initialised since one of them was built, or one is not between two steps.
     """
     for name, flow in (("source", source), ("target", target)):
