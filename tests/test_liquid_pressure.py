@@ -67,6 +67,23 @@ def test_iterations_do_not_grow_with_the_grid():
     assert max(counts) <= 9, counts
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_without_solids_transfers_that_read_no_faces_are_as_good(dim):
+    """Drops of a cell or two and gaps as wide: what is not next to one another shares coarse cells, and no face says so."""
+    grid = Grid((32,) * dim, 1 / 32)
+    spray = np.random.default_rng(3).random(grid.shape) - 0.4
+    distance = np.minimum(grid.cell_centres()[1] - 0.4, spray / 32)
+    walls = walls_of(grid)
+    beyond = Solids(grid, walls, [Solid("sphere", a=(9.0,) * dim, radius=0.1)])
+    beyond.update(0.0)
+    _, without, quick = still_water(grid, distance, walls=walls, tolerance=1e-5)
+    _, with_faces, thorough = still_water(grid, distance, beyond, walls=walls, tolerance=1e-5)
+    assert quick.status is thorough.status is Status.CONVERGED
+    assert quick.iterations <= thorough.iterations + 1, (quick, thorough)
+    # Both are within their tolerance of the solution, which the condition of the system may multiply.
+    assert np.abs(without - with_faces).max() < 1e-3 * np.abs(with_faces).max()
+
+
 def test_a_full_closed_box_is_solved_up_to_a_constant():
     grid = Grid((12, 16), 1 / 16)
     moved, pressure, result = still_water(grid, np.full(grid.shape, -1.0))

@@ -224,7 +224,8 @@ def coarsen(fine: LinearSystem, coarse: LinearSystem, factors: tuple[float, ...]
     coarse.walled = fine.walled
     if fine.surface:
         coarse.end_at_surface()
-    kernels = coarsening_kernels(coarse.grid.loops, fine.surface)
+    # They look at every cell of the finer grid: whether that is worth waking threads for is for that to say.
+    kernels = coarsening_kernels(fine.grid.loops, fine.surface)
     kernels.coarsen_unknowns(fine.unknown, coarse.unknown, coarse.n, fine.n)
     if coarse.coupling.cut:
         if fine.walled:

@@ -154,8 +154,8 @@ class _Recorded:
 
     def update(self, null_space: NullSpace) -> None:
         """What was recorded stands as long as it names the same vectors; the lists of regions are new each time."""
-        vectors = self.preconditioner.vectors
-        structure = (self.preconditioner.system.coupling, null_space, *map(id, vectors))
+        vectors, system = self.preconditioner.vectors, self.preconditioner.system
+        structure = (system.coupling, system.hides, null_space, *map(id, vectors))
         if null_space.by_region or structure != self._structure:
             self._replays.clear()
         # What is known by its address has to be kept.

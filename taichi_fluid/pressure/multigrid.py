@@ -45,7 +45,7 @@ class Level(LinearSystem):
         sweeps: Gauss-Seidel sweeps, red and black, before and after a transfer, beside black alone.
         rhs: Right-hand side, from the next finer level.
         solution: The correction that it finds.
-        visible: 1 where nothing is hidden from a cell in the finer grid; only made beside solids.
+        visible: 1 where nothing is hidden from a cell in the finer grid; only made where anything may be.
         across: Per axis, 1 if the transfer to the next coarser level reaches across its seam.
         balances: Whether the null space is taken out of what comes to this level, and of what leaves it.
     """
@@ -59,15 +59,19 @@ class Level(LinearSystem):
         self.across = self.wrap
         self.null_space = Constant(self, partials)
 
+    def _transfers(self, family):
+        """The kernels of a family that reaches across faces."""
+        return family(self.grid.loops, self.coupling, self.hides)
+
     def set_transfer(self, coarse: "Level") -> None:
         """Compute the weights of the transfer to ``coarse``."""
         sizes = zip(self.wrap, self.grid.shape, coarse.grid.shape, strict=True)
         self.across = renewed(self.across, [int(wrap and n % 2 == 0 and m > 1) for wrap, n, m in sizes])
         coarse.set_ghosts(coarse.unknown, self.across)
-        if self.coupling.cut and coarse.visible is coarse._nothing:
+        if self.hides and coarse.visible is coarse._nothing:
             coarse.visible = coarse.grid.array()
         reach = (self._weight, coarse.visible, self.n, coarse.n, self.across)
-        self.kernels(transfer_kernels).compute_weight(self.unknown, self.open, coarse.unknown, *reach)
+        self._transfers(transfer_kernels).compute_weight(self.unknown, self.open, coarse.unknown, *reach)
 
     def clear(self) -> None:
         """Let what it works in be 0: passes leave out rows in which nothing is solved for."""
@@ -86,9 +90,9 @@ class Level(LinearSystem):
         scale = 4.0 / 2 ** sum(n > 1 for n in self.grid.shape)
         if self.sweeps == 1 and not self.coupling.wraps:
             reach = (self._weight, self._residual, coarse.visible, coarse.rhs, self.n, coarse.n)
-            launch(self.kernels(cycle_kernels).smooth_and_restrict, *system, *reach, scale)
+            launch(self._transfers(cycle_kernels).smooth_and_restrict, *system, *reach, scale)
             return
-        transfer = self.kernels(transfer_kernels)
+        transfer = self._transfers(transfer_kernels)
         launch(self.kernels(relaxation_kernels).start, *system, self.n, self.wrap)
         self._sweep_again(launch, self.sweeps, rhs, x)
         launch(transfer.compute_residual, *system, self._weight, self._residual, self.n, self.across)
@@ -97,9 +101,9 @@ class Level(LinearSystem):
     def prolong_and_smooth(self, launch, coarse: "Level", rhs, x, partials=None) -> None:
         """Add what the coarser level has found, and sweep back; given ``partials``, rhs · x is left there."""
         reach = (self._weight, self.open, coarse.visible, self.n, coarse.n)
-        together = self.kernels(cycle_kernels)
+        together = self._transfers(cycle_kernels)
         if self.coupling.wraps:
-            launch(self.kernels(transfer_kernels).prolong, coarse.solution, x, *reach, self.across, self.wrap)
+            launch(self._transfers(transfer_kernels).prolong, coarse.solution, x, *reach, self.across, self.wrap)
             launch(self.kernels(relaxation_kernels).smooth, x, rhs, self.inv_diag, self.open, self.n, self.wrap)
         elif partials is not None:
             launch(together.prolong_smooth_and_sum, coarse.solution, x, rhs, self.inv_diag, *reach, partials)

@@ -411,6 +411,11 @@ class LinearSystem:
             self.open = self.grid.array(self.grid.dim)
 
     @property
+    def hides(self) -> bool:
+        """Whether a closed face may hide one cell that is solved for from another."""
+        return self.coupling.cut and self.walled
+
+    @property
     def leaves_out(self) -> bool:
         """Whether passes leave out rows in which nothing is solved for, where all that they write has to be 0 before."""
         return self.surface and self.grid.loops.rows

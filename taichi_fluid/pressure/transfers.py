@@ -3,6 +3,9 @@
 Between cell centres a fine cell weighs the coarse ones around it by 3/4 and 1/4 along each axis. Coarse cells that are
 not solved for, and those behind a closed face, are left out, and what is left is normalised. Only red cells take part:
 black ones have no residual, and what is prolonged to them would be overwritten (see ``multigrid``).
+
+Kernels that ``hide`` read faces for that. Where none is closed between two cells that are solved for, as none is below a
+surface in a box without solids, the cells alone say enough.
 """
 
 from .._ti import argument, loaded, ti
@@ -36,7 +39,7 @@ class Transfer:
     visible: object  # 1 for coarse cells of which no face hides any of the fine cells around
     n: object  # cells of the finer grid along each axis
     coarse_n: object  # those of the coarser one
-    cut: object  # whether ``open`` and ``visible`` have to be read
+    hides: object  # whether ``open`` and ``visible`` have to be read
 
 
 @ti.func
@@ -80,7 +83,7 @@ def _normalise_at(c, I, s, transfer, weight: Array):
     Coarse cells of which any is hidden from this one by a face are not ``visible``: there faces have to be read.
     """
     coarse_s, hidden, total = strides_of(transfer.coarse_n), ti.i32(0), ti.f32(0.0)
-    if ti.static(transfer.cut):
+    if ti.static(transfer.hides):
         # All that a cell is weighed with lies behind the same face of it along each axis.
         for a in ti.static(range(s.n)):
             if transfer.open[c + a * cells_of(s, transfer.n) + (1 - (I[a] & 1)) * s[a]] < 1:
@@ -89,7 +92,7 @@ def _normalise_at(c, I, s, transfer, weight: Array):
         for corner in ti.static(range(2**s.n)):
             if transfer.coarse[flat(_parent_at(I, corner), coarse_s)] > 0:
                 total += ti.f32(ti.static(0.25 ** _ones(corner) * 0.75 ** (s.n - _ones(corner))))
-    if ti.static(transfer.cut):
+    if ti.static(transfer.hides):
         if hidden == 1 and total > 0:
             seen = ti.f32(0.0)
             for corner in range(2**s.n):
@@ -146,7 +149,8 @@ def _normalise_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
     """``_normalise_at`` for a strip. Where nothing is hidden, and nothing or everything solved for, that is 0 or 1."""
     last, hidden, solved, each = ti.static(s.n - 1), ti.i32(0), ti.i32(0), ti.i32(1)
     along_strip(m, width, _is_solved, (c, transfer, solved))
-    along_strip(m, width, _is_hidden, (c, I, s, transfer, hidden))
+    if ti.static(transfer.hides):
+        along_strip(m, width, _is_hidden, (c, I, s, transfer, hidden))
     # Beside the sides of the box some of what is around lies beyond them.
     first, end = ti.max(I[last], 2), ti.min(I[last] + m, transfer.n[last])
     if hidden == 0 and (solved == 0 or _is_any_missing(I, first, end, s, transfer) == 0):
@@ -258,7 +262,7 @@ def _restrict_cell(k, c, I, rows: ti.template(), transfer, scale):
     near = rows[ti.i32(1), ti.i32(2 * k + 1)] + rows[ti.i32(0), ti.i32(2 * k + 2)]
     far = rows[ti.i32(0), ti.i32(2 * k)] + rows[ti.i32(1), ti.i32(2 * k + 3)]
     total = ti.f32(0.75) * near + ti.f32(0.25) * far
-    if ti.static(transfer.cut):
+    if ti.static(transfer.hides):
         if transfer.visible[c + k] == 0:
             J = I
             J[I.n - 1] += k
@@ -325,7 +329,7 @@ def _interpolate_rows(k, c, step, coarse: Array, line: ti.template()):
 @ti.func
 def _prolong_cell(c, J, P, s, coarse_s, value, transfer, weight: Array):
     total = value
-    if ti.static(transfer.cut):
+    if ti.static(transfer.hides):
         if transfer.visible[flat(P, coarse_s)] == 0:
             total = _hidden_correction(P, J, coarse_s, s, transfer)
     transfer.fine[c] = transfer.fine[c] + total * weight[c]
@@ -361,7 +365,7 @@ def _prolong_strip(c, I, m, s, transfer, weight: Array, width: ti.template()):
 
 
 @kernel_family
-def transfer_kernels(loops, coupling):
+def transfer_kernels(loops, coupling, hides):
     Index, each_side, each_strip, width = loops.IntVector, loops.each_side, loops.each_strip, loops.long
     cut, wraps = coupling
 
@@ -376,14 +380,14 @@ def transfer_kernels(loops, coupling):
         coarse_n: Index,
         across: Index,
     ):
-        if ti.static(cut):
+        if ti.static(hides):
             loops.each_cell_in(coarse_n * 0, coarse_n + 2, coarse_n, _one_at, (visible,))
-        transfer = Transfer(unknown, coarse, open, visible, n, coarse_n, cut)
-        if ti.static(cut and not wraps and width > 1):
+        transfer = Transfer(unknown, coarse, open, visible, n, coarse_n, hides)
+        if ti.static(not wraps and width > 1):
             each_strip(n, loops.width, _normalise_strip, (transfer, weight, loops.width))
         else:
             loops.each_cell(n, _normalise_at, (transfer, weight))
-        if ti.static(cut and wraps):
+        if ti.static(hides and wraps):
             each_side(coarse_n, _gather_marks_at, (visible, coarse_n, across))
 
     @ti.kernel
@@ -397,7 +401,7 @@ def transfer_kernels(loops, coupling):
 
     @ti.kernel
     def restrict(residual: Array, open: Array, visible: Array, rhs: Array, n: Index, fine_n: Index, scale: ti.f32):
-        each_strip(n, width, _restrict_strip, (Transfer(residual, rhs, open, visible, fine_n, n, cut), scale, width))
+        each_strip(n, width, _restrict_strip, (Transfer(residual, rhs, open, visible, fine_n, n, hides), scale, width))
 
     @ti.kernel
     def prolong(
@@ -405,14 +409,14 @@ def transfer_kernels(loops, coupling):
         across: Index, wrap: Index,
     ):  # fmt: skip
         each_side(coarse_n, wrap_or_clear, (coarse, coarse_n, across))
-        each_strip(n, width, _prolong_strip, (Transfer(x, coarse, open, visible, n, coarse_n, cut), weight, width))
+        each_strip(n, width, _prolong_strip, (Transfer(x, coarse, open, visible, n, coarse_n, hides), weight, width))
         each_side(n, wrap_or_clear, (x, n, wrap))
 
     return compute_weight, compute_residual, restrict, prolong
 
 
 @kernel_family
-def cycle_kernels(loops, coupling):
+def cycle_kernels(loops, coupling, hides):
     """Transfers in one traverse of the grid with the sweeps before or after them, where no axis is periodic."""
     cut = coupling.cut
     Index, wavefront, each_strip, width = loops.IntVector, loops.wavefront, loops.each_strip, loops.long
@@ -426,7 +430,7 @@ def cycle_kernels(loops, coupling):
         system = System(inv_diag, n, open, cut, x, rhs)
         measured = ti.static((system, residual, width, _weighted_residual_at, (weight,)))
         wavefront(n, passes_of(system, DOWN) + ((LONG_STRIPS, write_strip_of_system, measured, rows_of(system)),), ())
-        transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, cut)
+        transfer = Transfer(residual, coarse_rhs, open, visible, n, coarse_n, hides)
         each_strip(coarse_n, width, _restrict_strip, (transfer, scale, width))
 
     @ti.func
@@ -441,7 +445,7 @@ def cycle_kernels(loops, coupling):
         coarse_n: Index,
     ):  # fmt: skip
         """Prolongation, black, red and black."""
-        transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
+        transfer = Transfer(x, coarse, open, visible, n, coarse_n, hides)
         prolong_then_smooth(System(inv_diag, n, open, cut, x, rhs), transfer, weight, ())
 
     @ti.kernel
@@ -450,7 +454,7 @@ def cycle_kernels(loops, coupling):
         coarse_n: Index, partials: Array,
     ):  # fmt: skip
         """The same, and rhs · x in ``partials`` as ``wavefront`` leaves it."""
-        transfer = Transfer(x, coarse, open, visible, n, coarse_n, cut)
+        transfer = Transfer(x, coarse, open, visible, n, coarse_n, hides)
         system = System(inv_diag, n, open, cut, x, rhs)
         prolong_then_smooth(system, transfer, weight, (partials, product_at, (rhs, x)))
 
