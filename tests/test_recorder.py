@@ -329,6 +329,29 @@ def test_a_box_at_rest_has_numbers_too(tmp_path):
     assert math.isfinite(numbers["pressure"]["relative_residual"])
 
 
+def test_what_rounding_moves_in_a_box_heated_alike_is_no_flow(tmp_path):
+    """Buoyancy lifts all of it, and the pressure holds it: beside the speed of what is left all divergence is large."""
+    scene = Scene.loads(
+        """
+        name = "alike"
+        domain = { size = [1e-4, 1e-4], resolution = 16, boundaries = "no-slip" }
+        solver = { dt = 1e-3 }
+        output = { frames = 2, fps = 100, width = 32, height = 32 }
+        [[sources]]
+        shape = "box"
+        center = [5e-5, 5e-5]
+        size = [1e-3, 1e-3]
+        temperature = 1.0
+        """
+    )
+    flow = Simulation(scene)
+    numbers = record(flow, recorder_of(scene, tmp_path / "a.mp4"), silent())
+    speed = flow.diagnostics.largest_magnitude(flow.state.velocity.current)
+    assert 0 < speed < 1e-4 * flow.lifted * flow.time, "not at rest: this would try nothing"
+    assert numbers["divergence"]["max"] < 1e-2
+    assert numbers["pressure"]["unbalanced"] == 0
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
     [

@@ -14,6 +14,9 @@ from .simulation import NotFinite, Simulation
 GRIDS = ("staggered", "collocated")
 """From left to right in a picture."""
 
+STILL = 1e-4
+"""Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
+
 
 class Left(NamedTuple):
     """The divergence that a flow is left with.
@@ -22,7 +25,7 @@ class Left(NamedTuple):
         max: The largest, 1/s.
         rms: Root mean square, 1/s.
         scale: dx over the largest velocity component, s: times it, 1 would be a flow that changes by all of itself from
-            cell to cell. 0 for a fluid at rest.
+            cell to cell. 0 for a fluid at rest; over a speed that is more than rounding where buoyancy might act.
     """
 
     max: float
@@ -38,6 +41,7 @@ class Left(NamedTuple):
 def left_in(simulation: Simulation) -> Left:
     """Measure the divergence that a simulation is left with; between two steps."""
     speed = simulation.diagnostics.largest_magnitude(simulation.state.velocity.current)
+    speed = max(speed, STILL * simulation.lifted * simulation.time)
     return Left(*simulation.divergence(), simulation.grid.dx / speed if speed > 0 else 0.0)
 
 

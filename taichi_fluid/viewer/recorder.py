@@ -26,9 +26,6 @@ SHEET_PICTURES = 6
 UNBALANCED = 1e-3
 """Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
 
-STILL = 1e-4
-"""Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
-
 
 class Recorder:
     """Writes each picture to a video or as a numbered PNG file, and a sheet of a few of them at the end.
@@ -189,8 +186,6 @@ def summary(
     simulation = own_of(flow)
     grids = {grid: _left(each) for grid, each in simulations_of(flow).items()}
     own, scale = grids[simulation.scene.domain.grid], left_in(simulation).scale
-    if (falling := STILL * simulation.lifted * simulation.time) > 0:
-        scale = min(scale, simulation.grid.dx / falling)
     solves = [step.pressure for step in steps if step.pressure is not None]
     diffusions = [solve for step in steps for solve in step.diffusion]
     totals = [sum(step.stage_ms.values()) for step in steps]
