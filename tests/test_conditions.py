@@ -226,6 +226,14 @@ REFUSED = {
         {"kind": "no-slip", "parts": [{"kind": "open", "lower": [0.1], "upper": [0.3], "temprature": 1}]},
         ["did you mean 'temperature'?"],
     ),
+    "a velocity of a wall that has none": (
+        {"kind": "no-slip", "velocity": [0.0, 1.0]},
+        ["boundaries[0][0] is no-slip and has a velocity, [0.0, 1.0] m/s", "moving-wall"],
+    ),
+    "a profile of a wall that has none": (
+        {"kind": "no-slip", "velocity": ["0.0", "y"]},
+        ["boundaries[0][0] is no-slip and has a velocity", "moving-wall"],
+    ),
     "a value on an open part": (
         {"kind": "no-slip", "parts": [{"kind": "open", "smoke": 1.0, "lower": [0.1], "upper": [0.3]}]},
         ["boundaries[0][0].parts[0] is open; only an inflow carries anything in"],

@@ -288,6 +288,18 @@ def test_a_stroke_passes_over_particles_that_were_taken_away():
     assert np.abs(parts["velocity"]).max() < 3
 
 
+def test_what_stands_in_a_liquid_has_none_of_its_energy():
+    """Over a solid that is as level as the floor of the box the same column falls: the level set goes on into it, the energy not."""
+    energies = []
+    for floor in (0.0, 0.2):
+        solid = [{"shape": "box", "center": [0.5, floor / 2 - 0.5], "size": [2.0, 1.0 + floor]}]
+        simulation = tf.Simulation(water([1.0, 1.0], 40, [([0, 0], [0.4, 0.6 + floor])], solids=solid if floor else []))
+        simulation.advance(0.2)
+        velocity, rho = simulation.state.velocity.current, simulation.scene.fluid.rho
+        energies.append(simulation.diagnostics.kinetic_energy(velocity, rho))
+    assert energies[1] == pytest.approx(energies[0], rel=0.01), "it was 1.3"
+
+
 TWICE = """
 import hashlib, sys
 import taichi as ti

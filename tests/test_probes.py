@@ -260,6 +260,8 @@ def test_times_come_by_steps_or_by_seconds():
     assert len(probes.rows) == 11
     assert probes.series("third.max")[0] == pytest.approx([0.0, 0.06, 0.12, 0.18])
     assert probes.series("slow.max")[0] == pytest.approx([0.0, 0.06, 0.1, 0.16, 0.2])
+    with pytest.raises(ValueError, match=r"has both steps = 3 and every = 0\.05 s: leave one out"):
+        Probes(simulation, [{"name": "both", "steps": 3, "every": 0.05, **one}])
     assert probes.columns == ["often.min", "often.max", "third.min", "third.max", "slow.min", "slow.max"]
     with pytest.raises(KeyError, match=r"often\.max"):
         probes.series("none")

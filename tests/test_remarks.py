@@ -1,5 +1,7 @@
 """What of a scene has no effect where it stands is said, and nothing of one that has."""
 
+import itertools
+
 import pytest
 from scenes_for_tests import burner, scene
 
@@ -49,6 +51,21 @@ def test_what_a_source_covers_is_what_it_brings_in():
         silent = flow.remarks == ()
         flow.step(0.01)
         assert silent == bool(flow.to_numpy("smoke").any()), x
+
+
+def test_a_solid_that_holds_a_value_in_no_cell():
+    """Cells are 0.042 m wide: of a plate half as thick no cell knows what it holds, wherever it is; the flow then has none."""
+    for thickness, y in itertools.product((0.02, 0.08), (0.49, 0.5, 0.51)):
+        plates = [
+            {"shape": "box", "center": [0.5, height], "size": [0.5, thick], "temperature": 1.0}
+            for height, thick in ((y, thickness), (0.8, 0.1))
+        ]
+        made = room([], plates, fluid={"heat_diffusion": 1e-2}).with_values({"solids.1.temperature": 0.0})
+        flow = tf.Simulation(made)
+        flow.step(0.01)
+        assert bool(flow.remarks) == (not flow.to_numpy("temperature").any()), (thickness, y)
+        if flow.remarks:
+            assert flow.remarks[0].startswith("solids[0] holds no temperature: the centre of no cell lies in it")
 
 
 def test_solids_that_fill_the_box():

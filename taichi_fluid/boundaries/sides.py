@@ -428,6 +428,10 @@ def velocity_of(side: Side, component: int) -> float | Profile:
     return side.velocity[component] if side.velocity else 0.0
 
 
+def _those_with_velocity() -> str:
+    return " and ".join(name for name in Boundary if Boundary[name].has_velocity)
+
+
 def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
     """Refuse what no side of a kind can have."""
     kind = side.kind
@@ -436,11 +440,15 @@ def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
     if not side.velocity and kind.has_velocity:
         raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
     if side.velocity and not kind.has_velocity:
-        raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
+        raise ValueError(
+            f"{where} is {kind.name} and has a velocity, {list(side.velocity)} m/s; only {_those_with_velocity()} have one"
+        )
     if side.values and not (kind.through == "given" or kind.is_closed):
         raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value")
     if side.profiles and not kind.has_velocity:
-        raise ValueError(f"{where} is {kind.name}, which has no velocity of its own")
+        raise ValueError(
+            f"{where} is {kind.name} and has a velocity that changes; only {_those_with_velocity()} have one"
+        )
     if kind.is_closed and axis in side.profiles:
         raise ValueError(
             f"{where}.velocity changes along axis {axis}; a wall moves in its own plane only: make that 0.0"

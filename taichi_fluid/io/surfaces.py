@@ -11,6 +11,9 @@ from .outputs import SURFACES
 
 NAME = "surface_{:05d}.ply"
 
+NEAREST = 1e-3
+"""How near to the centre of a cell the surface is taken to be at the least, in cells."""
+
 
 def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
     """The surface of a liquid in 3D as a closed mesh, also along the sides of the box and along solids.
@@ -41,6 +44,8 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
         )
         centres = sum(eighths)
         level = np.maximum(level, -centres)
+    # Marching cubes leave holes about a value that is the surface's own, which a cell three quarters full has.
+    level = np.where(np.abs(level) < NEAREST * grid.dx, np.copysign(NEAREST * grid.dx, level), level)
     # Beyond a side it is as far outside as it is inside before it, so that the mesh ends where the box does.
     padded = np.pad(level, 1, mode="edge")
     for axis in range(3):

@@ -303,9 +303,11 @@ class Diffusion:
         """Seconds of a step ``dt`` that are diffused at its beginning, for it to be of second order; ``diffuse`` does the rest.
 
         Half of it, explicitly (Crank, Nicolson 1947), if that leaves each value between those around it, or, of a velocity, if it
-        ``begins_implicitly``. Else ``_DAMPED`` of it, or, ``bounded``, as much as does.
+        ``begins_implicitly``. Else ``_DAMPED`` of it, or, ``bounded`` or where a solid moves, as much as does: of a cell that one
+        cuts both parts have to see as much, for what the first makes too large to be damped by the other.
         """
         most = self._explicit_limit(component, name)
+        bounded = bounded or (self.solids is not None and self.solids.moves)
         if 0.5 * dt * diffusivity <= most or (component != SCALAR and self.begins_implicitly(diffusivity, dt)):
             return 0.5 * dt
         return most / diffusivity if bounded else min(0.5 * dt, _DAMPED * dt + 0.5 * most / diffusivity)

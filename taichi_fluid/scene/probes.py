@@ -118,6 +118,8 @@ def _require_fields(probe: Probe, where: str) -> None:
     known = {"name", "kind", "steps", "every", *probe.row.needs, *probe.row.takes}
     for name in sorted(given - known):
         raise ValueError(f"{where}.{name} is given; a probe of the kind {probe.kind!r} has none")
+    if probe.every is not None and probe.steps != 1:
+        raise ValueError(f"{where} has both steps = {probe.steps} and every = {probe.every:g} s: leave one out")
 
 
 def _require_quantity(probe: Probe, where: str, dim: int, carried: Sequence[str]) -> None:

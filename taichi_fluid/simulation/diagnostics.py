@@ -109,12 +109,15 @@ def _clear_air_at(c, I, s, a: Array, level: Array):
 
 
 @ti.func
-def _wet_square_at(c, I, s, u: Array, level: Array, n):
-    """Sum of the squares of the components of a cell, each as far as what lies around its face is liquid."""
+def _wet_square_at(c, I, s, u: Array, level: Array, fluid: Array, n, given: ti.template()):
+    """Sum of the squares of the components of a cell, each as far as what lies around its face is liquid, and in no solid."""
     total = ti.f32(0.0)
     for axis in range(s.n):
-        value = u[c + axis * cells_of(s, n)]
-        total += covered_part(level[c], level[c - s[axis]]) * value * value
+        value, part = u[c + axis * cells_of(s, n)], covered_part(level[c], level[c - s[axis]])
+        if ti.static(given):
+            # The level goes on into solids. Beyond a side of the box there is as much as before it.
+            part *= ti.f32(0.5) * (fluid[c] + fluid[c - ti.select(I[axis] > 1, s[axis], 0)])
+        total += part * value * value
     return total
 
 
@@ -146,7 +149,7 @@ def magnitude_kernels(loops, components):
 
 
 @kernel_family
-def wet_kernels(loops):
+def wet_kernels(loops, given):
     IntVector, each_cell = loops.IntVector, loops.each_cell
 
     @ti.kernel
@@ -158,8 +161,9 @@ def wet_kernels(loops):
         each_cell(n, _write_wet_component, (velocity, level, out, n, axis, weighed))
 
     @ti.kernel
-    def wet_squares(velocity: Array, level: Array, n: IntVector, partials: Array, out: Array):
-        loops.reduce_to(out, 0, n, partials, ti.f32(0.0), add, _wet_square_at, (velocity, level, n))
+    def wet_squares(velocity: Array, level: Array, fluid: Array, n: IntVector, partials: Array, out: Array):
+        none = ti.f32(0.0)
+        loops.reduce_to(out, 0, n, partials, none, add, _wet_square_at, (velocity, level, fluid, n, given))
 
     return {"clear_air": clear_air, "write_wet_component": write_wet_component, "wet_squares": wet_squares}
 
@@ -256,6 +260,7 @@ class Diagnostics:
         self._partials = room_for_partials()
         self._out = ti.ndarray(ti.f32, 2)
         self._kernels = diagnostic_kernels(grid.loops, grid.placement)
+        self._wet, self._nothing = wet_kernels(grid.loops, solids is not None), ti.ndarray(ti.f32, 1)
 
     def largest_magnitude(self, array) -> float:
         """Largest |value| over the cells, every component of a vector; infinite if any value is not finite."""
@@ -291,13 +296,13 @@ class Diagnostics:
         return numbers_of(self._out)[0] * self.grid.cell_volume
 
     def kinetic_energy(self, velocity, rho: float = 1.0) -> float:
-        """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m)."""
+        """Half of rho times the integral of |u|² over the inner faces or the cells, in J (2D: J/m); of a liquid, over what it fills."""
         self.grid.require(self.grid.dim, velocity=velocity)
         if self.level is None:
             self._kernels.squares(velocity, self.grid.dim, self.grid.n, self._partials, self._out)
         else:
-            kernels = wet_kernels(self.grid.loops)
-            kernels.wet_squares(velocity, self.level, self.grid.n, self._partials, self._out)
+            fluid = self._nothing if self.solids is None else self.solids.fluid
+            self._wet.wet_squares(velocity, self.level, fluid, self.grid.n, self._partials, self._out)
         return 0.5 * rho * numbers_of(self._out)[0] * self.grid.cell_volume
 
     def enstrophy(self, velocity) -> float:
@@ -339,7 +344,7 @@ class Diagnostics:
     def _clear_air(self, array) -> None:
         """Set a scalar to 0 in the air, where there is a liquid."""
         if self.level is not None:
-            wet_kernels(self.grid.loops).clear_air(array, self.level, self.grid.n)
+            self._wet.clear_air(array, self.level, self.grid.n)
 
     def _stored(self):
         """An array to measure in, made at its first use."""
@@ -363,8 +368,7 @@ class Diagnostics:
         """
         self._require(velocity, out)
         assert self.level is not None
-        kernels = wet_kernels(self.grid.loops)
-        kernels.write_wet_component(velocity, self.level, out, self.grid.n, axis, int(weighed))
+        self._wet.write_wet_component(velocity, self.level, out, self.grid.n, axis, int(weighed))
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""

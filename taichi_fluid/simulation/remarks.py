@@ -1,7 +1,10 @@
 """What can be and is most often not meant: what of a flow has no effect where it stands, in a sentence each."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 ROOM = 1.01
 """How much of what a box holds a liquid may be: where solids cut cells, its particles are that much too many or too few."""
@@ -23,6 +26,25 @@ def _of_solids(flow: Any) -> Iterator[str]:
     for i, emitter in enumerate(flow.emitters):
         if not emitter.reaches(free):
             yield f"sources[{i}] lies in a solid with all that it covers: it does nothing."
+    holding = [i for i, solid in enumerate(flow.solids.solids) if solid.values]
+    for i in sorted({*holding} - _with_centres(flow) if holding else ()):
+        yield (
+            f"solids[{i}] holds no {', '.join(flow.solids.solids[i].values)}: the centre of no cell lies in it, which are "
+            f"{flow.grid.dx:g} m wide."
+        )
+
+
+def _with_centres(flow: Any) -> set[int]:
+    """The solids in which the centre of any cell lies: what others hold no cell knows; see ``physics.scalars_at_solids``."""
+    grid, solids = flow.grid, flow.solids
+    distance, owner = (grid.to_numpy_padded(array) for array in (solids.distance, solids.owner))
+    corners = [
+        tuple(slice(1 + step, 1 + step + n) for step, n in zip(corner, grid.shape, strict=True))
+        for corner in itertools.product((0, 1), repeat=grid.dim)
+    ]
+    distances, owners = (np.stack([array[corner] for corner in corners]) for array in (distance, owner))
+    nearest = np.take_along_axis(owners, distances.argmin(axis=0)[None], axis=0)[0]
+    return {int(i) // solids.images for i in np.unique(nearest[distances.mean(axis=0) <= 0])}
 
 
 def _of_bodies(flow: Any) -> Iterator[str]:
