@@ -53,6 +53,16 @@ def test_what_a_source_covers_is_what_it_brings_in():
         assert silent == bool(flow.to_numpy("smoke").any()), x
 
 
+def test_an_edge_that_is_far_from_a_whole_cell():
+    """Every edge has one cell at least, and a box is so wide."""
+    for edge, said in (
+        (1e-3, ("domain.size[1] is 0.001 m, less than half a cell: the box is 62.5 m wide there.",)),
+        (40, ()),
+    ):
+        made = room([]).with_values({"domain.size": [2000.0, edge], "domain.resolution": 32})
+        assert tf.Simulation(made).remarks == said
+
+
 def test_a_solid_that_holds_a_value_in_no_cell():
     """Cells are 0.042 m wide: of a plate half as thick no cell knows what it holds, wherever it is; the flow then has none."""
     for thickness, y in itertools.product((0.02, 0.08), (0.49, 0.5, 0.51)):

@@ -11,8 +11,14 @@ ROOM = 1.01
 
 
 def remarks_on(flow: Any) -> tuple[str, ...]:
-    """Of solids, sources and bodies of liquid which have no effect at time 0, and whether the box has been filled to overflowing."""
-    return tuple([*_of_solids(flow), *_of_bodies(flow), *_of_liquid(flow)])
+    """Of edges shorter than a cell, of solids, sources and bodies of liquid which have no effect at time 0, and whether the box is overfull."""
+    return tuple([*_of_box(flow), *_of_solids(flow), *_of_bodies(flow), *_of_liquid(flow)])
+
+
+def _of_box(flow: Any) -> Iterator[str]:
+    for axis, edge in enumerate(flow.scene.domain.size):
+        if 2 * edge < flow.grid.dx:
+            yield f"domain.size[{axis}] is {edge:g} m, less than half a cell: the box is {flow.grid.dx:g} m wide there."
 
 
 def _of_solids(flow: Any) -> Iterator[str]:
