@@ -163,6 +163,25 @@ def test_no_heat_passes_a_cylinder_that_holds_nothing():
                 assert passed == pytest.approx(exact, rel=bound)
 
 
+SWINGING = {"shape": "box", "center": [0.5, 0.1], "size": [0.3, 0.2], "swing": [0.2, 0.0], "swing_period": 0.8}
+CROSSING = {"shape": "sphere", "center": [0.9, 0.5], "radius": 0.2, "velocity": [1.0, 0.0]}
+LEAVING = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "end": 0.3}
+
+
+@pytest.mark.parametrize("scheme", ["reflection", "splitting"])
+@pytest.mark.parametrize("solid", [SWINGING, CROSSING, LEAVING], ids=["along a wall", "across a seam", "that goes away"])
+def test_what_a_solid_uncovers_is_as_warm_as_all_around(solid, scheme):
+    """Its ghosts had nothing, nor had what lay deeper than a cell in one that goes away: heat drained into both."""
+    sides = [["periodic" if solid is CROSSING else "no-slip"] * 2, ["no-slip"] * 2]
+    fluid, solver = {"heat_diffusion": 1e-2, "gravity": [0.0, 0.0]}, {"scheme": scheme}
+    simulation = Simulation(scene((32, 32), 1 / 32, fluid, solver, boundaries=sides).with_values({"solids": [solid]}))
+    simulation.set(temperature=100.0)
+    for _ in range(30):
+        simulation.step(0.02)
+    heat = simulation.to_numpy("temperature")[simulation.to_numpy("fluid") > 0]
+    assert heat == pytest.approx(100.0, rel=1e-5)
+
+
 @pytest.mark.parametrize("held", [None, 1.0], ids=["insulated", "held"])
 def test_heat_stays_within_bounds_beside_a_solid_that_moves(held):
     """Of cells that a solid cuts, and not alike at the beginning and the end of a step, one half undid what the other did: 1e8."""

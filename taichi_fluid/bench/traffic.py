@@ -143,6 +143,8 @@ TRAFFIC = {
     "solid_kernels.find_fastest": ("open", ""),
     "solid_kernels.extend_velocity": ("open", ""),
     "solid_kernels.extend_scalar": ("fluid", ""),
+    "solid_kernels.mark_known": ("fluid", "known"),
+    "solid_kernels.extend_layer": ("known", ""),
     "solid_kernels.clear_scalar": ("fluid", ""),
     "load_kernels.sum_pressure": ("solved open", ""),
     "load_kernels.sum_volumes": ("solved weight open", ""),

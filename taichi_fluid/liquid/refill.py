@@ -33,13 +33,14 @@ class Change:
 
 @ti.func
 def _wants_left(c, I, place, cloud, ground, change):
-    """Whether a place was in the core before the step, and is left by it."""
-    seed, wanted = seed_of(I, place, spread(c, change.shift)), ti.i32(0)
+    """Whether a place was in the core before the step, and is left by it.
+
+    Also one that a solid has come upon, as on any particle, which it then pushes aside.
+    """
+    seed = seed_of(I, place, spread(c, change.shift))
     x = seed + change.way.shift_of(seed, False)
     J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
-    if change.was[flat(J, strides_of(ground.solids.n))] == 1:
-        wanted = ground.is_free(seed)
-    return wanted
+    return ti.cast(change.was[flat(J, strides_of(ground.solids.n))] == 1, ti.i32)
 
 
 @kernel_family

@@ -17,11 +17,13 @@ from .liquids import carry_liquid, diffuse_liquid, gather_liquid, make_foam, pou
 
 
 def move(engine: Engine, dt: float) -> None:
-    """Move the solids; what one is about to leave is filled from beside it."""
+    """Move the solids; what one is about to leave is filled from beside it, on both ends of a periodic axis, and in ghosts."""
     assert engine.solids is not None
     if engine.solids.moves:
+        layers = engine.solids.layers_until(engine.time + dt)
         for quantity, offset in engine.state.scalars():
-            engine.solids.extend_scalar(quantity.current, offset)
+            engine.solids.extend_scalar(quantity.current, offset, layers)
+            engine.walls.fill(quantity.current, SCALAR, offset, quantity.name)
         engine.place_solids(engine.time + dt)
 
 

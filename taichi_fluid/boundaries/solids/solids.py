@@ -206,10 +206,22 @@ class Solids:
             self._wrap(velocity, self.grid.dim)
             self._kernels.extend_velocity(velocity, *self.arguments())
 
-    def extend_scalar(self, array, offset: int = 0) -> None:
-        """Continue a scalar one cell into the solids, so that nothing is lost to them by interpolation."""
+    def layers_until(self, time: float) -> int:
+        """How many layers of cells deep the solids will be left at ``time``, s: 1 if they move, all of it if one goes away."""
+        if all(self.solids[index].present(time) for index in self._seen or ()):
+            return 1
+        depth = -float(self.grid.to_numpy(self.distance).min()) / self.grid.dx
+        return 1 + math.ceil(max(depth, 0.0) * math.sqrt(self.grid.dim))
+
+    def extend_scalar(self, array, offset: int = 0, layers: int = 1) -> None:
+        """Continue a scalar so many cells into the solids, so that nothing is lost to them by interpolation."""
         self.grid.require(None, offset, array=array)
         self._kernels.extend_scalar(array, self.fluid, self.grid.n, offset)
+        if layers > 1:
+            known = self.grid.array()
+            self._kernels.mark_known(self.fluid, known, self.grid.n)
+            for layer in range(1, layers):
+                self._kernels.extend_layer(array, known, self.grid.n, offset, float(layer))
 
     def clear_scalar(self, array, offset: int = 0) -> None:
         """Set a scalar to 0 inside the solids."""
