@@ -169,7 +169,9 @@ LEAVING = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "end": 0.3}
 
 
 @pytest.mark.parametrize("scheme", ["reflection", "splitting"])
-@pytest.mark.parametrize("solid", [SWINGING, CROSSING, LEAVING], ids=["along a wall", "across a seam", "that goes away"])
+@pytest.mark.parametrize(
+    "solid", [SWINGING, CROSSING, LEAVING], ids=["along a wall", "across a seam", "that goes away"]
+)
 def test_what_a_solid_uncovers_is_as_warm_as_all_around(solid, scheme):
     """Its ghosts had nothing, nor had what lay deeper than a cell in one that goes away: heat drained into both."""
     sides = [["periodic" if solid is CROSSING else "no-slip"] * 2, ["no-slip"] * 2]

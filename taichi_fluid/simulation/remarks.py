@@ -44,13 +44,13 @@ def _with_centres(flow: Any) -> set[int]:
     """The solids in which the centre of any cell lies: what others hold no cell knows; see ``physics.scalars_at_solids``."""
     grid, solids = flow.grid, flow.solids
     distance, owner = (grid.to_numpy_padded(array) for array in (solids.distance, solids.owner))
-    corners = [
-        tuple(slice(1 + step, 1 + step + n) for step, n in zip(corner, grid.shape, strict=True))
-        for corner in itertools.product((0, 1), repeat=grid.dim)
-    ]
-    distances, owners = (np.stack([array[corner] for corner in corners]) for array in (distance, owner))
-    nearest = np.take_along_axis(owners, distances.argmin(axis=0)[None], axis=0)[0]
-    return {int(i) // solids.images for i in np.unique(nearest[distances.mean(axis=0) <= 0])}
+    depth, nearest, least = (np.full(grid.shape, value, np.float32) for value in (0.0, 0.0, np.inf))
+    for steps in itertools.product((0, 1), repeat=grid.dim):
+        corner = tuple(slice(1 + step, 1 + step + n) for step, n in zip(steps, grid.shape, strict=True))
+        depth += distance[corner]
+        nearest = np.where(distance[corner] < least, owner[corner], nearest)
+        least = np.minimum(least, distance[corner])
+    return {int(i) // solids.images for i in np.unique(nearest[depth <= 0])}
 
 
 def _of_bodies(flow: Any) -> Iterator[str]:
