@@ -277,7 +277,10 @@ def test_a_document_keeps_what_else_stands_in_it(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}") and text.endswith(f"{END}after\n") and "of before" not in text
     assert "Run at commit abc on" in text
-    assert "| a \\| b | not finite | at most 1 |  | **not met** |" in text and "0 of 1 rows hold" in text
+    write_markdown(path, [outcome, {**outcome, "case": "elsewhere", "processor": "an abacus"}], where)
+    text = path.read_text(encoding="utf-8")
+    assert text.index("- `made-up`") < text.index("Run at commit abc on an abacus") < text.index("- `elsewhere`")
+    assert "| a \\| b | not finite | at most 1 |  | **not met** |" in text and "0 of 2 rows hold" in text
     path.write_text("no place\n", encoding="utf-8")
     with pytest.raises(NoValidation, match="has no lines"):
         write_markdown(path, [outcome], where)

@@ -136,9 +136,10 @@ def _earlier(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["cases"]
-        if all({"case", "rows", "changes", "commit"} <= each.keys() for each in found):
-            return found
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        if all({"case", "rows", "changes", "commit"} <= each.keys() for each in whole["cases"]):
+            # Another machine may be about to be named in this one's place.
+            return [{"processor": whole["machine"]["processor"], **each} for each in whole["cases"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     stop(f"{str(path)!r} does not hold what 'taichi-fluid validate --json' writes.")
@@ -169,7 +170,7 @@ def _run(cases: Sequence[Any], wanted: Wanted, changes: Mapping[str, Any], earli
             print_wide(table(outcome))
             if not outcome.holds:
                 failed.append(case.name)
-            new = {**outcome.to_dict(), "commit": where["commit"]}
+            new = {**outcome.to_dict(), "commit": where["commit"], "processor": where["machine"]["processor"]}
             same = [(new["case"], new["changes"])]
             kept = [each for each in kept if (each["case"], each["changes"]) not in same] + [new]
             kept.sort(key=lambda each: order.get(each["case"], len(order)))

@@ -70,12 +70,13 @@ def in_markdown(cases: Sequence[Found], environment: Mapping[str, Any]) -> str:
     rows = [row for found in cases for row in found["rows"]]
     met = sum(row["holds"] for row in rows)
     machine, versions = environment["machine"], environment["versions"]
-    where = f"{machine['processor'] or 'an unnamed processor'}, Taichi {versions['taichi']}, {environment['arch']}"
     costs: dict[str, list[str]] = {}
     for found in cases:
         cost = f"- `{found['case']}`{_settings(found)}: {found['title']} ({found['source']}); {_cost(found)}.\n"
-        costs.setdefault(found["commit"] or "unknown", []).append(cost)
-    runs = [f"\nRun at commit {commit} on {where}:\n\n{''.join(costs_there)}" for commit, costs_there in costs.items()]
+        processor = found.get("processor", machine["processor"]) or "an unnamed processor"
+        where = f"{found['commit'] or 'unknown'} on {processor}, Taichi {versions['taichi']}, {environment['arch']}"
+        costs.setdefault(where, []).append(cost)
+    runs = [f"\nRun at commit {where}:\n\n{''.join(costs_there)}" for where, costs_there in costs.items()]
     return "".join([f"\n{met} of {len(rows)} rows hold.\n\n", HEAD, *lines, *runs, "\n"])
 
 
