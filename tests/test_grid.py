@@ -172,6 +172,7 @@ def doors(dim):
         (walls.slow_inflow, {"velocity": v(), "dt": 0.1}),
         (solids.enforce, {"velocity": v()}),
         (solids.extend_scalar, {"array": s()}),
+        (solids.at_corners, {"array": s()}),
         (solids.clear_scalar, {"array": s()}),
         (solver.setup, {"first": (1,) * dim, "sides": sides, "mask": s(), "held": s()}),
         (solver.mark, {"first": (1,) * dim, "sides": sides, "mask": s()}),

@@ -1,18 +1,15 @@
 """The surface of a liquid as triangles: marching cubes by scikit-image, and PLY files of them."""
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 
+from ..pressure.system import NEAREST
 from ..simulation import Simulation
 from .files import whole_file
 from .outputs import SURFACES
 
 NAME = "surface_{:05d}.ply"
-
-NEAREST = 1e-3
-"""How near to the centre of a cell the surface is taken to be at the least, in cells."""
 
 
 def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
@@ -37,12 +34,7 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"the flow is {kind}; a surface of triangles is that of a liquid in 3D")
     level = simulation.to_numpy("level set")
     if simulation.solids is not None:
-        corners = grid.to_numpy_padded(simulation.solids.distance)[1:, 1:, 1:]
-        eighths = (
-            corners[tuple(slice(step, step + n) for step, n in zip(steps, grid.shape, strict=True))] / 8
-            for steps in itertools.product((0, 1), repeat=3)
-        )
-        centres = sum(eighths)
+        centres = sum(corner / 8 for corner in simulation.solids.at_corners(simulation.solids.distance))
         level = np.maximum(level, -centres)
     # Marching cubes leave holes about a value that is the surface's own, which a cell three quarters full has.
     level = np.where(np.abs(level) < NEAREST * grid.dx, np.copysign(NEAREST * grid.dx, level), level)

@@ -1,6 +1,5 @@
 """What can be and is most often not meant: what of a flow has no effect where it stands, in a sentence each."""
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,14 +41,12 @@ def _of_solids(flow: Any) -> Iterator[str]:
 
 def _with_centres(flow: Any) -> set[int]:
     """The solids in which the centre of any cell lies: what others hold no cell knows; see ``physics.scalars_at_solids``."""
-    grid, solids = flow.grid, flow.solids
-    distance, owner = (grid.to_numpy_padded(array) for array in (solids.distance, solids.owner))
-    depth, nearest, least = (np.full(grid.shape, value, np.float32) for value in (0.0, 0.0, np.inf))
-    for steps in itertools.product((0, 1), repeat=grid.dim):
-        corner = tuple(slice(1 + step, 1 + step + n) for step, n in zip(steps, grid.shape, strict=True))
-        depth += distance[corner]
-        nearest = np.where(distance[corner] < least, owner[corner], nearest)
-        least = np.minimum(least, distance[corner])
+    solids = flow.solids
+    depth, nearest, least = (np.full(flow.grid.shape, value, np.float32) for value in (0.0, 0.0, np.inf))
+    for distance, owner in zip(solids.at_corners(solids.distance), solids.at_corners(solids.owner), strict=True):
+        depth += distance
+        nearest = np.where(distance < least, owner, nearest)
+        least = np.minimum(least, distance)
     return {int(i) // solids.images for i in np.unique(nearest[depth <= 0])}
 
 

@@ -204,24 +204,9 @@ def _extend_scalar_at(c, I, s, a: Array, fluid: Array, offset):
 
 
 @ti.func
-def _mark_known_at(c, I, s, fluid: Array, known: Array):
-    """1 where there is fluid, as ghosts have it that wrap."""
-    known[c] = ti.select(fluid[c] > 0, ti.f32(1.0), ti.f32(0.0))
-
-
-@ti.func
-def _extend_layer_at(c, I, s, a: Array, known: Array, offset, layer):
-    """A cell that no layer has reached becomes the mean of those beside it that layers up to this one have."""
-    if known[c] == 0:
-        total, count = ti.f32(0.0), ti.f32(0.0)
-        for axis in ti.static(range(s.n)):
-            for side in ti.static((-1, 1)):
-                place = c + side * s[axis]
-                if known[place] > 0 and known[place] <= layer:
-                    total += a[offset + place]
-                    count += ti.f32(1.0)
-        if count > 0:
-            a[offset + c], known[c] = total / count, layer + ti.f32(1.0)
+def _grow_at(c, I, s, known: Array, out: Array):
+    """Above 0 where ``known`` is, and one cell around that."""
+    out[c] = _mean_around(known, c, known, c, s, ti.f32(0.0))
 
 
 @ti.func
@@ -290,15 +275,11 @@ def solid_kernels(loops):
         each_cell(n, _extend_scalar_at, (a, fluid, offset))
 
     @ti.kernel
-    def mark_known(fluid: Array, known: Array, n: Index):
-        each_cell(n, _mark_known_at, (fluid, known))
-
-    @ti.kernel
-    def extend_layer(a: Array, known: Array, n: Index, offset: ti.i32, layer: ti.f32):
-        each_cell(n, _extend_layer_at, (a, known, offset, layer))
+    def grow(known: Array, out: Array, n: Index):
+        each_cell(n, _grow_at, (known, out))
 
     @ti.kernel
     def clear_scalar(a: Array, fluid: Array, n: Index, offset: ti.i32):
         each_cell(n, _clear_scalar_at, (a, fluid, offset))
 
-    return enforce, find_fastest, extend_velocity, extend_scalar, mark_known, extend_layer, clear_scalar
+    return enforce, find_fastest, extend_velocity, extend_scalar, grow, clear_scalar

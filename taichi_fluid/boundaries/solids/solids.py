@@ -210,20 +210,27 @@ class Solids:
         """How many layers of cells deep the solids will be left at ``time``, s: 1 if they move, all of it if one goes away."""
         if all(self.solids[index].present(time) for index in self._seen or ()):
             return 1
-        depth = -float(self.grid.to_numpy(self.distance).min()) / self.grid.dx
-        return 1 + math.ceil(max(depth, 0.0) * math.sqrt(self.grid.dim))
+        return 1 + math.ceil(max(-float(self.grid.to_numpy(self.distance).min()), 0.0) / self.grid.dx)
 
     def extend_scalar(self, array, offset: int = 0, layers: int = 1) -> None:
         """Continue a scalar so many cells into the solids, so that nothing is lost to them by interpolation."""
         self.grid.require(None, offset, array=array)
-        self._kernels.extend_scalar(array, self.fluid, self.grid.n, offset)
-        if layers > 1:
-            known = self.grid.array()
-            self._kernels.mark_known(self.fluid, known, self.grid.n)
-            for layer in range(1, layers):
-                self._kernels.extend_layer(array, known, self.grid.n, offset, float(layer))
+        known = self.fluid
+        for layer in range(layers):
+            if layer:
+                before, known = known, self.grid.array()
+                self._kernels.grow(before, known, self.grid.n)
+            self._kernels.extend_scalar(array, known, self.grid.n, offset)
 
     def clear_scalar(self, array, offset: int = 0) -> None:
         """Set a scalar to 0 inside the solids."""
         self.grid.require(None, offset, array=array)
         self._kernels.clear_scalar(array, self.fluid, self.grid.n, offset)
+
+    def at_corners(self, array) -> list[np.ndarray]:
+        """``distance`` or ``owner`` at each corner of all cells: views of one copy, each shaped like the grid."""
+        values = self.grid.to_numpy_padded(array)
+        return [
+            values[tuple(slice(step, step + n) for step, n in zip(steps, self.grid.shape, strict=True))]
+            for steps in itertools.product((1, 2), repeat=self.grid.dim)
+        ]
