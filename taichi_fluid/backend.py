@@ -1,6 +1,6 @@
 """Choice and start of a Taichi backend: for the command line, the demos and programs that leave the choice to us.
 
-The library starts none; of what stands here it only asks for the remark on one that computes in software.
+The library starts none; of what stands here it only asks whether one computes in software.
 """
 
 import ctypes
@@ -160,8 +160,14 @@ def warn_of_software() -> None:
 
 
 @functools.cache
+def software_that_runs() -> str:
+    """Name of the device, if the Vulkan that is running computes on the processor; else empty. Asked once in a process."""
+    return software_device(vulkan_devices())
+
+
+@functools.cache
 def _warn_of_vulkan() -> None:
-    name = software_device(vulkan_devices())
+    name = software_that_runs()
     if name:
         warnings.warn(
             f"Taichi runs on {name}, a Vulkan driver that computes on the processor, many times slower than Taichi's own "

@@ -15,6 +15,7 @@ from scenes_for_tests import everything
 
 import taichi_fluid as tf
 from taichi_fluid import backend
+from taichi_fluid.kernels.loops import GPU_THREADS, SOFTWARE_THREADS
 from taichi_fluid.limits import ARCHS
 from taichi_fluid.simulation import Simulation
 
@@ -100,6 +101,7 @@ import sys, time, warnings
 from scenes_for_tests import scene
 from taichi_fluid import backend
 from taichi_fluid._ti import ti
+from taichi_fluid.kernels import loop_shape
 from taichi_fluid.simulation import Simulation
 if sys.argv[1] == "start":
     backend.start("vulkan")
@@ -114,6 +116,7 @@ for warning in caught:
 start = time.perf_counter()
 devices = backend.vulkan_devices()
 print("took", time.perf_counter() - start, devices)
+print("threads", loop_shape(2).threads)
 """
 
 
@@ -131,6 +134,9 @@ def test_a_software_device_is_remarked_once_and_only_where_it_was_not_chosen(vul
     else:
         assert not warned
     assert "took" in done.stdout and "[VulkanDevice(" in done.stdout, "a driver that starts has a device"
+    if started != "cpu":
+        # A processor that plays a GPU begins each of the threads of a loop in turn.
+        assert f"threads {SOFTWARE_THREADS if software else GPU_THREADS}" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,7 @@ from taichi_fluid.kernels import (
     room_for_partials,
     write_plain_strip,
 )  # fmt: skip
-from taichi_fluid.kernels.loops import CUDA_THREADS, GPU_THREADS
-from taichi_fluid.kernels.reduce import FOLDED, GROUP
+from taichi_fluid.kernels.loops import CUDA_THREADS, GPU_THREADS, SOFTWARE_THREADS
 from taichi_fluid.physics.forces import force_kernels
 
 ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
@@ -34,7 +33,7 @@ ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
 def loop_shapes(dim):
     """Those that run on this arch; a CPU runs the loops of a GPU too. With few threads each of them has many cells."""
-    counts = GPU_THREADS, CUDA_THREADS, 2 * FOLDED * GROUP
+    counts = GPU_THREADS, CUDA_THREADS, SOFTWARE_THREADS
     flat = [LoopShape(dim, rows=False, threads=threads) for threads in counts]
     return [kernels.loop_shape(dim), kernels.loop_shape(dim, serial=True), *flat] if on_cpu() else flat
 

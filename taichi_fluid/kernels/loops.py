@@ -16,6 +16,7 @@ A kernel chooses the loop and passes the operator in. Two loop shapes serve ever
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from .. import backend
 from .._ti import argument, impl, subscript, ti, traced
 from .layout import ARRAY_BITS, CPU_ARCHS, address, arch, flat, float_vector, int_vector, strides_of
 
@@ -28,8 +29,9 @@ COSTLY_SERIAL_CELLS = 16**3
 BLOCK = 512
 """Iterations of a parallel loop that Taichi hands to a CPU thread at a time, whatever ``block_dim`` says."""
 
-GPU_THREADS, CUDA_THREADS = 2**16, 2**18
-"""Threads of a loop on a GPU: as many as Taichi itself starts at the most elsewhere, and as a large one of NVIDIA holds."""
+GPU_THREADS, CUDA_THREADS, SOFTWARE_THREADS = 2**16, 2**18, 2**13
+"""Threads of a loop on a GPU: as many as Taichi itself starts at the most elsewhere, as a large one of NVIDIA holds, and where
+the device is software, whose processor begins each of them in turn: as few as reductions can do with."""
 
 TASKS_PER_THREAD, MOST_TASKS = 4, 64
 """Shares into which a parallel loop over rows is cut: some for each thread, as they may take unequal times."""
@@ -47,8 +49,14 @@ class LoopShape(NamedTuple):
 def loop_shape(dim: int, serial: bool = False) -> LoopShape:
     """The loop shape for the arch that is running; ``serial`` (small grids) means something on a CPU only."""
     if arch() not in CPU_ARCHS:
-        return LoopShape(dim, rows=False, threads=CUDA_THREADS if arch() == ti.cuda else GPU_THREADS)
+        return LoopShape(dim, rows=False, threads=_threads_of_device())
     return LoopShape(dim, True, serial, max(impl.current_cfg().cpu_max_num_threads, 1))
+
+
+def _threads_of_device() -> int:
+    if arch() == ti.cuda:
+        return CUDA_THREADS
+    return SOFTWARE_THREADS if arch() == ti.vulkan and backend.software_that_runs() else GPU_THREADS
 
 
 @argument
