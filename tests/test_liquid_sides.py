@@ -194,6 +194,25 @@ def test_what_flows_in_is_as_much_as_the_inflow_says(side):
     assert abs(simulation.liquid.particles.count / (9 * 48 * 12) - 1) < 0.01
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_what_is_thick_enters_calmly_through_a_part_of_a_side_that_slips(dim):
+    """An inflow holds what flows in along it too, and friction was solved for as if it slipped there: 89 m/s, a step like any."""
+    part = {**inflow(0.16, 0.0, *[0.0] * (dim - 2)), "lower": [0.0] * (dim - 1), "upper": [0.1] * (dim - 1)}
+    slip = ["free-slip", "free-slip"]
+    sides = [[{"kind": "free-slip", "parts": [part]}, "open"], ["free-slip", "open"], slip][:dim]
+    tables = {
+        "solver": {"dt": 0.004},
+        "fluid": {"viscosity": 0.5, "gravity": [0.0] * dim},
+        "domain": {"boundaries": sides},
+    }
+    size = [0.4, 0.2, 0.2][:dim]
+    simulation = tf.Simulation(water(size, 32, [([0.0] * dim, [0.4, 0.1, 0.1][:dim])], **tables))
+    for _ in range(15):
+        simulation.step()
+    # It comes to rest where nothing pushes it but what flows in.
+    assert np.abs(simulation.liquid.particles.to_numpy()["velocity"]).max() < 0.2
+
+
 def test_an_inflow_beside_a_solid_owes_what_passes_it():
     """A side that a block covers in part: what is behind that comes in nowhere."""
     block = {"shape": "box", "center": [0.1, 0.25], "size": [0.3, 0.5]}

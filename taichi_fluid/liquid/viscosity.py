@@ -8,10 +8,12 @@ sides have their velocity.
 
 import functools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from .._ti import argument, ti
+from ..boundaries.profiles import GHOSTS, LaidSide, Plane, Rule
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
@@ -322,9 +324,11 @@ def viscosity_kernels(loops, given):
         step: ti.f32,
         partials: Array,
         scalars: Array,
+        mirrors: Sides,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         each_cell(n, _begin_at, (search, _Stress(phi, felt, n, dx, step)))
+        loops.each_side(n, _mirror_at, (d, n, mirrors))
         reduce_cells(n, partials, none, add, _squares_at, (search,))
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -348,7 +352,6 @@ def viscosity_kernels(loops, given):
         mirrors: Sides,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-        loops.each_side(n, _mirror_at, (d, n, mirrors))
         each_cell(n, _operate_at, (search, _Stress(phi, felt, n, dx, step)))
         reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (search,))
         ti.loop_config(serialize=True)
@@ -363,6 +366,7 @@ def viscosity_kernels(loops, given):
             scalars[3] = total[0] / scalars[_RZ] if scalars[_RZ] > 0 else ti.f32(0.0)
             scalars[_RZ], scalars[_RR] = total[0], total[1]
         each_cell(n, _turn_at, (search, scalars[3]))
+        loops.each_side(n, _mirror_at, (d, n, mirrors))
 
     return set_up, begin, iterate
 
@@ -386,6 +390,22 @@ class Viscosity:
         self._rubbed = None
         kinds = [side.kind for pair in walls.sides for side in pair]
         self._mirrors = float_vector(2 * grid.dim)(*(kind.mirror(False, grid.dx) for kind in kinds))
+        self._uneven = list(self._uneven_mirrors(walls))
+
+    def _uneven_mirrors(self, walls: Walls) -> Iterator[tuple[LaidSide, int]]:
+        """Of sides whose parts hold the liquid otherwise than the rest, what each component has beyond them, and where it begins."""
+        grid = self.grid
+        for i, side in enumerate(side for pair in walls.sides for side in pair):
+            if len({patch.kind.mirror(False, grid.dx) for patch in side.patches}) > 1:
+                for k in [k for k in range(grid.dim) if k != i // 2]:
+                    plane = Plane(grid, i // 2, i % 2, grid.place(k))
+                    rule = lambda patch: Rule(patch.kind.mirror(False, grid.dx))  # noqa: E731
+                    yield LaidSide(plane, side, rule, GHOSTS, "mirror"), k * grid.cells
+
+    def _mirror_parts(self) -> None:
+        """Beyond parts of sides a direction is what is said of them."""
+        for laid, offset in self._uneven:
+            laid.lay(self._d, offset)
 
     def diffuse(self, velocity, phi, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled.
@@ -407,12 +427,14 @@ class Viscosity:
         self._kernels.set_up(phi, self._felt, self._inv_diag, step, *others)
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         arguments = (*arrays, grid.n, grid.dx, step, self._partials, self._scalars)
-        self._kernels.begin(*arguments)
+        self._kernels.begin(*arguments, self._mirrors)
+        self._mirror_parts()
         first = square = numbers_of(self._scalars)[_RR]
         iterations = 0
         while square > TOLERANCE**2 * first and iterations < max_iterations:
             for _ in range(min(LOOK_EVERY, max_iterations - iterations)):
                 self._kernels.iterate(*arguments, self._mirrors)
+                self._mirror_parts()
                 iterations += 1
             square = numbers_of(self._scalars)[_RR]
         relative = math.sqrt(square / first) if first > 0 else 0.0
