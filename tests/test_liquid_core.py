@@ -52,6 +52,16 @@ def test_a_pool_with_a_core_stays_at_rest(dim):
     assert below == pytest.approx(1000 * 9.81 * (height - 0.5 / cells), abs=1000 * 9.81 * 0.05 / cells)
 
 
+@pytest.mark.parametrize(("cells_across", "band"), [(4, 3), (4, 4), (16, 3)])
+def test_particles_are_as_deep_beside_walls_and_in_corners_as_elsewhere(cells_across, band):
+    """What is beyond a wall counted as deep, air beside air too: two cells in place of three in corners, and all over a thin tank."""
+    size = [1.0, 1.0, cells_across / 24]
+    simulation = tf.Simulation(water(size, 24, [([0.0] * 3, [1.0, 0.5, size[2]])], liquid={"band": band}))
+    simulation.step()
+    wet = simulation.to_numpy("level set") < 0
+    assert np.unique((wet & (core_of(simulation) == 0)).sum(axis=1)).tolist() == [band]
+
+
 @pytest.mark.parametrize("transfer", ["apic", "flip"])
 def test_a_deep_tank_sloshes_as_one_of_particles_does(transfer):
     """Its frequency is that of linear theory within 1 % at 32 cells; found 0.998 and 0.995 (without a core 0.998)."""

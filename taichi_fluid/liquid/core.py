@@ -68,17 +68,17 @@ def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntAr
 
 @ti.func
 def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n, given: ti.template()):
-    """0 for what is deep; beyond closed sides all is, beyond others and beside solids nothing can be."""
-    mark, inside = ti.i32(0), ti.i32(1)
+    """0 for what is deep; beyond closed sides what is beside them goes on, beyond others and beside solids nothing can be."""
+    mark, inside = ti.i32(0), c
     for axis in ti.static(range(s.n)):
         if I[axis] < 1 or I[axis] > n[axis]:
-            inside = 0
+            inside += ti.select(I[axis] < 1, s[axis], -s[axis])
             if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] == 0:
                 mark = ti.i32(NEVER)
-    if inside == 1:
-        mark = ti.cast(not depth.is_deep(c), ti.i32)
+    if mark == 0:
+        mark = ti.cast(not depth.is_deep(inside), ti.i32)
         if ti.static(given):
-            if distance[c] < ti.f32(MARGIN) * depth.dx:
+            if distance[inside] < ti.f32(MARGIN) * depth.dx:
                 mark = ti.i32(NEVER)
     shallow[c] = mark
 
