@@ -241,6 +241,73 @@ def test_what_no_flow_can_begin_with_is_refused_in_a_sentence(name, value, tmp_p
         assert part in message
 
 
+def tank(cells=32, **tables):
+    dim = len(tables.pop("size", (1.0, 1.0)))
+    domain = {"size": [1.0] * dim, "resolution": cells}
+    return Scene.from_dict({"name": "tank", "domain": domain, "liquid": {}, **tables})
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize(("dim", "cells"), [(2, 32), (3, 20)])
+def test_a_liquid_lies_where_its_level_set_is_negative_whatever_its_scale(dim, cells, scale):
+    """A ball, to a fiftieth; also of one that is no distance, flat in the middle and steeper outside."""
+    square = " + ".join(f"({x} - 0.5)**2" for x in "xyz"[:dim])
+    made = tank(cells, size=(1.0,) * dim, initial={"level_set": f"{scale}*({square} - 0.09)"})
+    simulation = Simulation(made.with_values({"fluid.gravity": [0.0] * dim}))
+    volume = math.pi * 0.09 if dim == 2 else 4 / 3 * math.pi * 0.027
+    assert simulation.liquid.volume == pytest.approx(volume, rel=0.02)
+    position = simulation.liquid.particles.to_numpy()["position"]
+    assert np.linalg.norm(position - 0.5, axis=1).max() < 0.3 + 0.25 / cells
+    first = simulation.to_numpy("level set")
+    simulation.step()
+    simulation.reset()
+    np.testing.assert_array_equal(simulation.to_numpy("level set"), first)
+
+
+def test_a_level_set_lies_beside_bodies_at_first_and_is_all_there_is_when_it_is_set(tmp_path):
+    drop = {"shape": "sphere", "center": [0.5, 0.8], "radius": 0.1, "velocity": [0.0, -2.0]}
+    pool = {"level_set": "y - 0.5 - 0.1*cos(pi*x)"}
+    simulation = Simulation(tank(liquid={"bodies": [drop]}, initial=pool))
+    assert simulation.liquid.volume == pytest.approx(0.5 + math.pi * 0.01, rel=0.005)
+    assert simulation.liquid.particles.to_numpy()["velocity"][:, 1].min() == pytest.approx(-2.0)
+    assert not simulation.remarks
+    # What a flow says of its surface, another one begins with: as high in every column, to a tenth of a cell.
+    np.save(tmp_path / "level.npy", simulation.to_numpy("level set"))
+    for level in (simulation.to_numpy("level set"), {"file": str(tmp_path / "level.npy")}):
+        if isinstance(level, dict):
+            again = Simulation(tank(initial={"level_set": level}))
+        else:
+            again = Simulation(tank())
+            again.set(level_set=level, velocity=["0.25", 0])
+            velocity = again.liquid.particles.to_numpy()["velocity"]
+            assert velocity[:, 0].max() == pytest.approx(0.25) and np.mean(velocity[:, 0] > 0.2499) > 0.9, (
+                "but at walls"
+            )
+        wet = [np.clip(0.5 - 32 * each.to_numpy("level set"), 0, 1).sum(axis=1) for each in (simulation, again)]
+        assert np.abs(wet[0] - wet[1]).max() < 0.1 * 2
+    again.set(level_set=lambda x, y: x - 0.25)
+    assert again.liquid.volume == pytest.approx(0.25, rel=1e-3)
+    again.set(level_set=1.0)
+    assert again.liquid.particles.count == 0
+    nothing = Simulation(tank(initial={"level_set": "0.5 + x"}))
+    assert nothing.remarks[0].startswith("initial.level_set brings in no liquid")
+
+
+def test_what_only_a_liquid_or_only_a_gas_begins_with_is_refused_of_the_other():
+    for tables, words in (
+        ({"smoke": "x"}, ["initial.smoke", "[liquid]", "no gas"]),
+        ({"projected": True, "velocity": ["x", 0]}, ["initial.projected is True", "first step"]),
+        ({"level_set": "x + z"}, ["initial.level_set", "'z'"]),
+        ({"level_set": [1, 2]}, ["initial.level_set is [1, 2]"]),
+    ):
+        message = refusal(lambda tables=tables: tank(initial=tables))
+        assert all(word in message for word in words), message
+    gas = refusal(lambda: box((4, 4), **{"initial.level_set": "x"}))
+    assert "initial.level_set" in gas and "no [liquid]" in gas
+    with pytest.raises(BeginningError, match="level_set is nothing that a flow carries"):
+        Simulation(box((4, 4))).set(level_set="x")
+
+
 def test_what_is_not_finite_is_named_with_its_place():
     with pytest.raises(BeginningError) as caught:
         Simulation(box((4, 4), **{"initial.smoke": "log(x - 0.2)"}))

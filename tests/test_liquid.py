@@ -340,7 +340,7 @@ def test_the_same_bits_on_one_thread_and_on_two():
         ({"solver.sweeps": 10}, "solver.sweeps is 10"),
         ({"solver.trace": "euler"}, "solver.trace is 'euler'"),
         ({"look.compare": True}, "look.compare is True"),
-        ({"initial.velocity": [0.0, 1.0]}, "initial.velocity is 'given'"),
+        ({"initial.smoke": "x"}, "initial.smoke is 'given'"),
         (
             {"sources": [{"shape": "sphere", "center": [0.5, 0.5], "radius": 0.1, "smoke": 1.0}]},
             "sources[0].smoke is 1.0",
@@ -457,7 +457,7 @@ def test_a_velocity_that_is_set_is_that_of_the_liquid(transfer):
 @pytest.mark.parametrize("given", [{"smoke": 1.0}, {"velocity": [0.0, 0.0], "projected": True}])
 def test_of_a_liquid_nothing_but_its_velocity_can_be_set(given):
     simulation = tf.Simulation(water([1.0, 1.0], 8, [([0.0, 0.0], [1.0, 0.5])]))
-    with pytest.raises(ValueError, match="nothing but the velocity"):
+    with pytest.raises(ValueError, match="nothing but velocity and level_set"):
         simulation.set(**given)
     assert "smoke" not in simulation.state.carried
 

@@ -17,7 +17,7 @@ from taichi_fluid.validation.stress import (
     rayleigh,
     spread,
 )
-from taichi_fluid.validation.water import begin_below, filled_part, frequency_of, water
+from taichi_fluid.validation.water import filled_part, frequency_of, water
 
 
 def drop(dim, resolution, **liquid):
@@ -143,7 +143,7 @@ def test_ripples_on_a_film_level_as_theory_says(length, viscosity):
     scene = water([1.0, 0.25], 64, fluid={"viscosity": viscosity}, domain={"boundaries": sides})
     simulation = tf.Simulation(scene)
     x, y = simulation.grid.cell_centres()
-    begin_below(simulation, y - depth - length / 28 * np.cos(k * x))
+    simulation.set(level_set=y - depth - length / 28 * np.cos(k * x))
     times, heights = [], []
     while not heights or (heights[-1] > 0.3 * heights[0] and len(heights) < 150):
         times.append(simulation.time)

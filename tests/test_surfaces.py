@@ -10,13 +10,13 @@ import trimesh
 
 import taichi_fluid as tf
 from taichi_fluid.scene import preset
-from taichi_fluid.validation.water import begin_below, water
+from taichi_fluid.validation.water import water
 
 
 def ball(resolution, radius=0.3, solids=()):
     simulation = tf.Simulation(water([1.0, 1.0, 1.0], resolution, solids=list(solids)))
     away = np.sqrt(sum((x - 0.5) ** 2 for x in simulation.grid.cell_centres()))
-    begin_below(simulation, away - radius)
+    simulation.set(level_set=away - radius)
     return simulation
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union
 
 from pydantic import Field
 
-from .fields import Colour, Config, Edges, Vector, number
+from .fields import OF_EVERY_FLOW, Colour, Config, Edges, Vector, number
 
 GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
@@ -115,6 +115,8 @@ def require_liquid(scene: Any) -> None:
     if scene.liquid is None:
         if scene.look.view not in GAS_VIEWS:
             raise ValueError(f"look.view is {scene.look.view!r}, which shows a liquid; the scene has no [liquid]")
+        if scene.initial.level_set is not None:
+            raise ValueError("initial.level_set is given, which says where a liquid is; the scene has no [liquid]")
         sinks = [f"sources[{i}].sink" for i, source in enumerate(scene.sources) if source.sink]
         for where in sinks + ["live.pour"] * scene.live.pour:
             raise ValueError(f"{where} is True, which is for a liquid; the scene has no [liquid]")
@@ -152,8 +154,10 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
             yield f"sources[{i}].{name}", getattr(source, name), no_gas
         if source.blast:
             yield f"sources[{i}].blast", source.blast, no_gas
-    for name in scene.initial.given:
-        yield f"initial.{name}", "given", "begins with its bodies and their velocities"
+    for name in [name for name in scene.initial.given if name not in OF_EVERY_FLOW]:
+        yield f"initial.{name}", "given", no_gas
+    if scene.initial.projected:
+        yield "initial.projected", True, "is made free of divergence by its first step"
     for i, solid in enumerate(scene.solids):
         for name in (*solid.values, *solid.fluxes):
             yield f"solids[{i}].{name}", "given", no_gas

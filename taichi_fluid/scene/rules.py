@@ -79,7 +79,7 @@ class Scene(Config):
         entering |= {name for solid in self.solids for name in (*solid.values, *solid.fluxes)}
         entering |= {name for source in self.sources for name in source.rates}
         entering |= {picture.quantity for picture in self.pictures}
-        entering |= {name for name in self.initial.given if name != "velocity"}
+        entering |= {name for name in self.initial.given if name in CARRIED}
         if self.combustion.burn_rate > 0:
             entering |= {"temperature", "fuel"} | ({"smoke"} if self.combustion.soot > 0 else set())
         if not (self.sources or entering):
@@ -264,7 +264,7 @@ class Scene(Config):
         """Expressions can be read, and files hold arrays of this many axes and components."""
         for name, value in self.initial.given.items():
             where = f"initial.{name}"
-            count = self.dim if name == "velocity" else CARRIED[name].components
+            count = self.initial.components(name, self.dim)
             if isinstance(value, ArrayFile):
                 try:
                     require_array(value.file, self.dim, count)

@@ -8,8 +8,9 @@ import numpy as np
 from ..carried import CARRIED
 from ..scene import Initial
 from ..scene.beginnings import BeginningError, Places, component_at, places_of, read_array
-from ..scene.fields import ArrayFile
+from ..scene.fields import OF_EVERY_FLOW, ArrayFile
 from .engine import Engine
+from .liquids import begin_below
 
 _PROJECTED_TO = 1e-5
 """Relative residual to which a velocity is projected that a flow begins with, unless its scene asks for less."""
@@ -25,7 +26,10 @@ def set_values(engine: Engine, *, velocity: Any = None, projected: bool = False,
 
     Each component of a velocity is asked for where it lies: on the staggered grid on its own faces, those on the sides
     included. A sequence of arrays has them all; an array ``(dim, n, …)`` the lower ones, as ``to_numpy`` gives them.
-    What sides and solids say of it holds, whatever is given. A liquid takes it where it is, and has nothing else to set.
+    What sides and solids say of it holds, whatever is given.
+
+    A liquid takes a velocity where it is, and has nothing else to set but its ``level_set``: a number below 0 where it
+    is and above 0 where it is not, of any scale; there is no other liquid then.
 
     ``simulation.set(velocity=["sin(pi*x)*cos(pi*y)", "-cos(pi*x)*sin(pi*y)"], smoke=lambda x, y: x > 0.5)``
 
@@ -42,15 +46,25 @@ def set_values(engine: Engine, *, velocity: Any = None, projected: bool = False,
     set_beginnings(engine, {**({} if velocity is None else {"velocity": velocity}), **carried}, projected)
 
 
-def set_beginnings(engine: Engine, sources: dict[str, Any], projected: bool, where: str = "") -> None:
-    """The same for sources by name, which messages call by the name after ``where``."""
+def set_beginnings(
+    engine: Engine, sources: dict[str, Any], projected: bool, where: str = "", *, beside: bool = False
+) -> None:
+    """The same for sources by name, which messages call by the name after ``where``; a liquid goes ``beside`` what there is."""
     grid, found = engine.grid, {}
     if engine.liquid is not None:
-        for name in [name for name in sources if name != "velocity"] + ["projected"] * projected:
-            raise BeginningError(f"{where}{name} is given; of a flow with a liquid nothing but the velocity can be set")
+        for name in [name for name in sources if name not in OF_EVERY_FLOW] + ["projected"] * projected:
+            raise BeginningError(
+                f"{where}{name} is given; of a flow with a liquid nothing but velocity and level_set can be set"
+            )
     for name, source in sources.items():
         count = grid.dim if name == "velocity" else _components(engine, name)
         found[name] = _components_of(engine, source, count, name == "velocity", where + name)
+    level = found.pop("level_set", None)
+    if engine.liquid is not None and level is not None:
+        before = engine.liquid.particles.count
+        begin_below(engine.liquid, distance_from(level[0], grid.dx), engine.state.velocity.current, beside)
+        if beside and engine.liquid.particles.count == before:
+            engine.dry.append(f"{where}level_set")
     engine.state.add([CARRIED[name] for name in found if name != "velocity" and name not in engine.state.carried])
     for name, values in found.items():
         if name != "velocity":
@@ -75,17 +89,31 @@ def sources_of(initial: Initial, dim: int) -> dict[str, Any]:
     found = {}
     for name, value in initial.given.items():
         if isinstance(value, ArrayFile):
-            components = dim if name == "velocity" else CARRIED[name].components
             try:
-                value = read_array(value.file, dim, components)
+                value = read_array(value.file, dim, initial.components(name, dim))
             except BeginningError as error:
                 raise BeginningError(f"initial.{name}.{error}") from None
         found[name] = value
     return found
 
 
+def distance_from(level: np.ndarray, dx: float) -> np.ndarray:
+    """Nearly the distance to where a level set at the centres of cells is 0, m: by how steep it is there.
+
+    Where it is flat, it is as far as whoever takes it looks.
+    """
+    square = np.zeros_like(level)
+    for axis in [axis for axis, n in enumerate(level.shape) if n > 1]:
+        square += np.gradient(level, dx, axis=axis) ** 2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        distance = level / np.sqrt(square)
+    return np.where(level == 0, np.float32(0), distance)
+
+
 def _components(engine: Engine, name: str) -> int:
     carried = engine.state.carried
+    if name == "level_set" and engine.liquid is not None:
+        return 1
     if name not in carried and name not in CARRIED:
         known = ", ".join(dict.fromkeys(["velocity", *CARRIED, *carried]))
         raise BeginningError(f"{name} is nothing that a flow carries; it must be one of {known}")

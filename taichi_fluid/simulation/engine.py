@@ -125,7 +125,7 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved, self.nearest, self.earlier = False, 0.0, None
-        self.dry_bodies: list[int] = []  # of the liquid, that bring in none
+        self.dry: list[str] = []  # what of the scene brings in no liquid
         self.overfull: float | None = None  # since when the liquid is more than the box holds, s
         self.kept.forget()
         self.pressed = math.inf  # seconds for which the last projection held
@@ -141,7 +141,7 @@ class Engine:
         if projected:
             self.prepare()
         if self.liquid is not None and self.scene.liquid is not None:
-            self.dry_bodies = begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
+            self.dry = begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
         self.fill_velocity()
 
     def build(self, before: Scene | None) -> None:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
@@ -14,14 +16,31 @@ if TYPE_CHECKING:
     from ..liquid.liquid import Liquid
 
 
-def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> list[int]:
-    """Let there be the bodies of a scene, and nothing else; returns which of them bring in none."""
+def begin_liquid(liquid: "Liquid", config: LiquidConfig, velocity) -> list[str]:
+    """Let there be the bodies of a scene, and nothing else; returns the keys of those that bring in none."""
     liquid.core.keep(config.band)
     liquid.clear()
     added = [liquid.add(body.shape, *body.geometry(), body.velocity) for body in config.bodies]
     liquid.find_surface()
     liquid.begin(velocity)
-    return [i for i, count in enumerate(added) if count == 0]
+    return [f"liquid.bodies[{i}]" for i, count in enumerate(added) if count == 0]
+
+
+def begin_below(liquid: "Liquid", distance: np.ndarray, velocity, beside: bool = False) -> None:
+    """Let there be what lies below a surface, of a velocity on the faces, in place of what there is or ``beside`` it.
+
+    Args:
+        liquid: The liquid.
+        distance: To the surface from the centres of the cells, m, negative in the liquid; right within a cell of it.
+        velocity: m/s.
+        beside: Whether what there is stays.
+    """
+    grid = liquid.grid
+    level = np.clip(distance, -3 * grid.dx, 1.5 * grid.dx).astype(np.float32)
+    if beside:
+        level = np.minimum(level, grid.to_numpy(liquid.phi))
+    liquid.phi.from_numpy(np.pad(level, 1, mode="edge").ravel())
+    liquid.take_over(velocity)
 
 
 def _poured(engine: Any) -> list[tuple]:

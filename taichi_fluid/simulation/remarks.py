@@ -51,9 +51,9 @@ def _with_centres(flow: Any) -> set[int]:
 
 
 def _of_bodies(flow: Any) -> Iterator[str]:
-    for i in flow.dry_bodies:
+    for key in flow.dry:
         yield (
-            f"liquid.bodies[{i}] brings in no liquid: it lies in a solid or in another body, or is too small for cells "
+            f"{key} brings in no liquid: it lies in a solid or in another body, or is too small for cells "
             f"{flow.grid.dx:g} m wide."
         )
 

@@ -120,7 +120,8 @@ class Simulation(Engine, Flow):
         """Begin at time 0, with what the scene begins with, and what its pictures bring on top of that."""
         self.begin()
         if self._beginnings:
-            beginnings.set_beginnings(self, self._beginnings, self.scene.initial.projected, "initial.")
+            projected = self.scene.initial.projected
+            beginnings.set_beginnings(self, self._beginnings, projected, "initial.", beside=True)
         for picture, pixels in zip(self.scene.pictures, self._pixels, strict=True):
             self.paint_picture(pixels, picture.center, picture.width, picture.quantity, picture.colour, picture.amount)
 

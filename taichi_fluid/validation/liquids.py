@@ -13,7 +13,6 @@ from .cases import Run
 from .ghost_fluid import RHO, below_a_plane, order, still_water
 from .water import (
     GRAVITY,
-    begin_below,
     energy,
     fastest,
     filled_part,
@@ -82,7 +81,7 @@ def pool(run: Run) -> None:
     speed = _at_rest(run, simulation) / math.sqrt(0.5 * GRAVITY)
     run.at_most(f"honey between walls that hold it: fastest in {REST_STEPS} steps, over sqrt(g h)", speed, 1e-4)
     simulation = Simulation(run.changed(water([1.0, 1.0], n, fluid={"gravity": list(gravity)})))
-    begin_below(simulation, distance)
+    simulation.set(level_set=distance)
     speed = _at_rest(run, simulation) / math.sqrt(0.5 * GRAVITY)
     run.at_most(f"gravity aslant: fastest in {REST_STEPS} steps, over sqrt(g h)", speed, 1e-4)
 
@@ -156,7 +155,7 @@ def sloshing(
     scene = water([1.0, 1.0], resolution, [([0.0, 0.0], [1.0, depth])], liquid={"transfer": transfer, "band": band})
     simulation = Simulation(run.changed(scene))
     x, y = simulation.grid.cell_centres()
-    begin_below(simulation, y - depth - amplitude * np.cos(np.pi * x))
+    simulation.set(level_set=y - depth - amplitude * np.cos(np.pi * x))
     frequency = standing_frequency(math.pi, depth, amplitude)
     times, middles = [], []
     while simulation.time < periods / frequency:
@@ -285,7 +284,7 @@ def solitary(run: Run) -> None:
         scene = water([CHANNEL, 0.5], run.resolution, [([0.0, 0.0], [CHANNEL, STILL])], liquid={"transfer": transfer})
         simulation = Simulation(run.changed(scene))
         x, y = simulation.grid.cell_centres()
-        begin_below(simulation, y - STILL - crest(x))
+        simulation.set(level_set=y - STILL - crest(x))
         simulation.set(velocity=[along, upwards])
         times, places, energies = [], [], []
         while simulation.time < 3.2 / speed:

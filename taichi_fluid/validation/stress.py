@@ -9,7 +9,7 @@ from ..scene import Scene
 from ..simulation import Simulation
 from .cases import Run
 from .ghost_fluid import RHO
-from .water import GRAVITY, begin_below, frequency_of, liquid_of, lost_in_a_period, water
+from .water import GRAVITY, frequency_of, liquid_of, lost_in_a_period, water
 
 RADIUS, TENSION = 0.25, 10.0
 """Of a drop: m, and N/m (2D: N)."""
@@ -33,7 +33,7 @@ def begin_as_drop(simulation: Simulation, elongated: float = 0.0) -> None:
     radius = np.sqrt(sum(x**2 for x in away))
     cosine = away[0] / np.maximum(radius, 1e-9)
     mode = 2 * cosine**2 - 1 if len(away) == 2 else 1.5 * cosine**2 - 0.5
-    begin_below(simulation, radius - RADIUS * (1 + elongated * mode))
+    simulation.set(level_set=radius - RADIUS * (1 + elongated * mode))
 
 
 def elongation(simulation: Simulation) -> float:

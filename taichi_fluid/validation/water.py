@@ -39,15 +39,6 @@ def liquid_of(simulation: Simulation) -> Liquid:
     return simulation.liquid
 
 
-def begin_below(simulation: Simulation, phi: np.ndarray) -> None:
-    """Let the liquid be what lies below a level set, m, an array over the cells, at rest."""
-    dx = simulation.grid.dx
-    phi = np.pad(np.clip(phi, -3 * dx, 1.5 * dx), 1, mode="edge")
-    liquid = liquid_of(simulation)
-    liquid.phi.from_numpy(phi.astype(np.float32).ravel())
-    liquid.take_over(simulation.state.velocity.current)
-
-
 def filled_part(simulation: Simulation) -> np.ndarray:
     """What part of each cell lies below the surface."""
     return np.clip(0.5 - simulation.to_numpy("level set") / simulation.grid.dx, 0, 1)
