@@ -100,12 +100,17 @@ def sources_of(initial: Initial, dim: int) -> dict[str, Any]:
 def distance_from(level: np.ndarray, dx: float) -> np.ndarray:
     """Nearly the distance to where a level set at the centres of cells is 0, m: by how steep it is there.
 
-    Where it is flat, it is as far as whoever takes it looks.
+    That is, to the steeper side: what is no more than a cell's length from the surface, as a liquid's own, says nothing of
+    that to the other. Where it is flat, it is as far as whoever takes it looks.
     """
+    level = level / max(float(np.abs(level).max()), 1e-30)  # so that no square is beyond what a float can be
     square = np.zeros_like(level)
-    for axis in [axis for axis, n in enumerate(level.shape) if n > 1]:
-        square += np.gradient(level, dx, axis=axis) ** 2
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    for axis in range(level.ndim):
+        steps = np.square(np.diff(level, axis=axis) / np.float32(dx))
+        nothing = np.zeros_like(level.take([0], axis))
+        before, after = (np.concatenate(pair, axis) for pair in ((nothing, steps), (steps, nothing)))
+        square += np.maximum(before, after)
+    with np.errstate(divide="ignore", invalid="ignore"):
         distance = level / np.sqrt(square)
     return np.where(level == 0, np.float32(0), distance)
 
