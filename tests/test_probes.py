@@ -133,8 +133,8 @@ def test_enstrophy_is_that_of_a_vortex_without_what_solids_turn():
     face, centre = np.arange(n + 1) * 2 * np.pi / n, (np.arange(n) + 0.5) * 2 * np.pi / n
     u, v = np.sin(face)[:, None] * np.cos(centre), -np.cos(centre)[:, None] * np.sin(face)
     set_state(simulation, [u, v])
-    # Differences over two cells after means of two: (1 - h²/6 - h²/8) twice, 0.3 % here.
-    assert budget(simulation)["enstrophy"] == pytest.approx(2 * np.pi**2, rel=0.01)
+    # Differences over a cell at edges: (1 - h²/24) twice, 0.08 % here.
+    assert budget(simulation)["enstrophy"] == pytest.approx(2 * np.pi**2, rel=1.2e-3)
     turning = {"shape": "sphere", "center": [3.0, 3.0], "radius": 1.5, "angular_velocity": 2.0}
     alone = Simulation(config.with_values({"solids": [turning]}))
     # At rest but for the disk: what is left is the sheet of vorticity around it, not the 57 of the disk.

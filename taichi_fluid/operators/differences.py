@@ -106,6 +106,24 @@ def vorticity_at(u: Array, c, n, derivative: ti.template()):
 
 
 @ti.func
+def squared_vorticity_at(u: Array, c, n):
+    """Dx² times the square of the vorticity in cell ``c``: of each component the mean over the four edges where it lies.
+
+    At the centre there is only the mean of the four, which of short waves is much less.
+    """
+    s = strides_of(n)
+    cells, total = cells_of(s, n), ti.f32(0.0)
+    for i in ti.static(range(n.n)):
+        for j in ti.static(range(i)):
+            for k in ti.static(range(4)):
+                edge = c + (k % 2) * s[i] + (k // 2) * s[j]
+                one, two = edge + i * cells, edge + j * cells
+                curl = u[one] - u[one - s[j]] - u[two] + u[two - s[i]]
+                total += ti.f32(0.25) * curl * curl
+    return total
+
+
+@ti.func
 def gradient_at(a: Array, c, s):
     """2 dx times the gradient of a quantity at cell centres: central differences."""
     g = ti.cast(s, ti.f32)

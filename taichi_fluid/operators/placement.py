@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .._ti import argument, ti
 from ..kernels import Array, cells_of, strides_of
-from .differences import centre_derivative_at, centre_velocity_at, outflow_at
+from .differences import centre_derivative_at, centre_velocity_at, outflow_at, squared_vorticity_at, vorticity_at
 from .interpolation import sample, sample_velocity
 
 
@@ -47,6 +47,12 @@ def _centred_derivative_at(u: Array, c, component: ti.template(), along: ti.temp
     return ti.f32(0.5) * (u[place + s[along]] - u[place - s[along]])
 
 
+@ti.func
+def _centred_squared_vorticity_at(u: Array, c, n):
+    w = vorticity_at(u, c, n, _centred_derivative_at)
+    return w.dot(w)
+
+
 @argument
 class Placement:
     """What reads a velocity of one grid."""
@@ -56,7 +62,12 @@ class Placement:
     at_centre: Callable  # ``at_centre(u, c, n)``, the velocity at the centre of ``c``
     outflow: Callable  # ``outflow(u, c, s, n)``, dx times the divergence of ``c``
     derivative: Callable  # ``derivative(u, c, component, along, n)``, dx times that derivative at the centre of ``c``
+    squared_vorticity: Callable  # ``squared_vorticity(u, c, n)``, dx² times the square of the vorticity in ``c``
 
 
-STAGGERED = Placement(False, sample_velocity, centre_velocity_at, outflow_at, centre_derivative_at)
-COLLOCATED = Placement(True, _sample_centred, _centred_at, _centred_outflow_at, _centred_derivative_at)
+STAGGERED = Placement(
+    False, sample_velocity, centre_velocity_at, outflow_at, centre_derivative_at, squared_vorticity_at
+)
+COLLOCATED = Placement(
+    True, _sample_centred, _centred_at, _centred_outflow_at, _centred_derivative_at, _centred_squared_vorticity_at
+)

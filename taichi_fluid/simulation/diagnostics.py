@@ -134,6 +134,11 @@ def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
     out[c] = scale * (length(w) if ti.static(n.n == 3) else w[2])
 
 
+@ti.func
+def _write_squared_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
+    out[c] = scale * on.squared_vorticity(u, c, n)
+
+
 @kernel_family
 def magnitude_kernels(loops, components):
     IntVector, reduce, reduced, width = loops.IntVector, loops.reduce, loops.reduced, loops.long
@@ -225,6 +230,10 @@ def diagnostic_kernels(loops, on):
     def compute_vorticity(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
         each_cell(n, _write_vorticity, (velocity, out, n, scale, on))
 
+    @ti.kernel
+    def square_vorticity(velocity: Array, out: Array, n: IntVector, scale: ti.f32):
+        each_cell(n, _write_squared_vorticity, (velocity, out, n, scale, on))
+
     return {
         "squares": squares,
         "total": total,
@@ -234,6 +243,7 @@ def diagnostic_kernels(loops, on):
         "compute_speed": compute_speed,
         "compute_divergence": compute_divergence,
         "compute_vorticity": compute_vorticity,
+        "square_vorticity": square_vorticity,
     }
 
 
@@ -306,13 +316,14 @@ class Diagnostics:
         return 0.5 * rho * numbers_of(self._out)[0] * self.grid.cell_volume
 
     def enstrophy(self, velocity) -> float:
-        """Half of the integral of the square of the vorticity, in m³/s² (2D: m²/s²); without what is inside solids."""
-        vorticity = self._stored()
-        self.compute_vorticity(velocity, vorticity)
+        """Half of the integral of the square of the vorticity, in m³/s² (2D: m²/s²); without solids, and of a liquid without air."""
+        self.grid.require(self.grid.dim, velocity=velocity)
+        squares = self._stored()
+        self._kernels.square_vorticity(velocity, squares, self.grid.n, 0.5 / self.grid.dx**2)
         if self.solids is not None:
-            self.solids.clear_scalar(vorticity)
-        self._kernels.squares(vorticity, 1, self.grid.n, self._partials, self._out)
-        return 0.5 * numbers_of(self._out)[0] * self.grid.cell_volume
+            self.solids.clear_scalar(squares)
+        self._clear_air(squares)
+        return self.integral(squares)
 
     def divergence(self, velocity, expansion=None) -> Divergence:
         """Divergence that a velocity has left; on the collocated grid by differences over two cells.
