@@ -20,11 +20,14 @@ def move(engine: Engine, dt: float) -> None:
     """Move the solids; what one is about to leave is filled from beside it, on both ends of a periodic axis, and in ghosts."""
     assert engine.solids is not None
     if engine.solids.moves:
-        layers = engine.solids.layers_until(engine.time + dt)
+        layers, was = engine.solids.layers_until(engine.time + dt), engine.state.scratch.first
         for quantity, offset in engine.state.scalars():
             engine.solids.extend_scalar(quantity.current, offset, layers)
             engine.walls.fill(quantity.current, SCALAR, offset, quantity.name)
+        copy_values(engine.solids.fluid, was)
         engine.place_solids(engine.time + dt)
+        for quantity, offset in engine.state.scalars():
+            engine.advection.cover(quantity.current, offset, quantity.name, was)
 
 
 REFLECTION = "reflection"

@@ -47,7 +47,6 @@ class Advection:
         self._worked_in = (self._room, self._predicted, *self._limits)
         self._departure = self._own_departure = None
         self._on_faces = self.conserves = False
-        self._conservation: Conservation | None = None
         self._flow = None, 0.0, None
         self._nothing = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
         # What comes from where there is nothing need not be looked at, which pays where a loop takes rows. On the other
@@ -153,12 +152,20 @@ class Advection:
             else:
                 kernels.correct(current, *prediction, out, self._room, *where, offset)
         if keeps:
-            if self._conservation is None:
-                self._conservation = Conservation(grid, walls, self.solids, self._sparse, self.in_place)
-            self._conservation.restore(current, after, (offset, begin), self._limits, out, self._mask, *self._flow)
+            where = (offset, begin), self._limits, out, self._mask, *self._flow
+            self._conservation.restore(current, after, *where, name)
         if held is not None:
             self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
+
+    def cover(self, scalar, offset: int, name: str | None, was) -> None:
+        """Let a scalar that keeps its amount do so beside solids that have moved; see ``Conservation.cover``."""
+        if self.conserves:
+            self._conservation.cover(scalar, offset, name, was)
+
+    @functools.cached_property
+    def _conservation(self) -> Conservation:
+        return Conservation(self.grid, self.walls, self.solids, self._sparse, self.in_place)
 
     @functools.cached_property
     def _lost(self):

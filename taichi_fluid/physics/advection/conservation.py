@@ -17,6 +17,9 @@ no defect: over a step that is, at each face, the velocity times the difference 
 beside it, before and after, which for a constant is exactly nothing, as its velocity has no divergence. (The amount by
 itself would need what leaves through the side, which the outermost cells, carried by first order, do not tell: tried, it
 moved what was inside by all of its room.)
+
+Solids that move cover fluid, which has moved on by then, and uncover room, into which other has. What a cell has by either
+counts as carried away and brought: of each as much as of the other, as a solid takes no more room than it leaves.
 """
 
 from typing import NamedTuple
@@ -213,6 +216,38 @@ def _restore_strip(c, I, m, s, carried, out, account, theta, width: ti.template(
         strip.each(put_line, (out.array, out.offset + c, moved, 0))
 
 
+@ti.func
+def _covered_at(c, I, s, scalar, was: Array, account):
+    """Of a scalar and of volume what solids cover that have moved, and what they uncover: as far as it counts."""
+    weight, gone = ti.f32(1.0), was[c] - account.fluid[c]
+    if ti.static(account.spec.flow_through):
+        weight = _weight_at(I, account)
+    value, covered, bare = scalar.array[scalar.offset + c], fast_max(gone, ti.f32(0.0)), fast_max(-gone, ti.f32(0.0))
+    return weight * ti.Vector([covered * value, covered, bare * value, bare])
+
+
+@kernel_family
+def covering_kernels(loops, spec):
+    IntVector, Slopes = loops.IntVector, ti.types.vector(2 * loops.dim, ti.f32)
+
+    @ti.kernel
+    def cover(
+        a: Array, offset: ti.i32, was: Array, fluid: Array, slope: Slopes, n: IntVector, partials: Array, owed: Array
+    ):
+        account = Account(fluid, None, None, slope, None, None, None, n, spec)
+        none = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        loops.reduce_cells(n, partials, none, add, _covered_at, (Component(a, offset), was, account))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            covered, gone, bare, free = loops.reduced(partials, none, add)
+            least = ti.min(gone, free)
+            owed[0] = ti.f32(0.0)
+            if least > 0:
+                owed[0] = least * (covered / gone - bare / free)
+
+    return (cover,)
+
+
 @kernel_family
 def conservation_kernels(loops, spec):
     IntVector, each_strip, width = loops.IntVector, loops.each_strip, loops.width
@@ -222,7 +257,7 @@ def conservation_kernels(loops, spec):
     def restore(
         before: Array, after: Array, offset: ti.i32, after_offset: ti.i32, least: Array, most: Array, out: Array,
         mask: IntArray, fluid: Array, growth: Array, velocity: Array, slope: Slopes, dt: ti.f32, step: ti.f32,
-        n: IntVector, partials: Array, theta: Array,
+        n: IntVector, partials: Array, theta: Array, owed: Array,
     ):  # fmt: skip
         account = Account(fluid, growth, velocity, slope, dt, step, mask, n, spec)
         carried = Carried(Component(before, offset), Component(after, after_offset), least, most)
@@ -234,7 +269,7 @@ def conservation_kernels(loops, spec):
             bound = ti.f32(ti.static(MOST_BESIDE_SIDES if spec.flow_through else 1.0))
             theta[0] = ti.f32(0.0)
             # Of numbers so large that their sum is none, nothing is known.
-            defect, room = total[0], total[1]
+            defect, room = total[0] + owed[0], total[1]
             if ti.abs(defect) < ti.f32(_HUGE):
                 theta[0] = ti.min(ti.max(defect / ti.max(room, ti.f32(_TINY)), -bound), bound)
         each_strip(n, width, _restore_strip, (carried, Component(out, offset), account, theta[0], width))
@@ -263,8 +298,10 @@ class Conservation:
         spec = AccountSpec(solids is not None, walls.has_passage, False, grid.collocated, sparse, in_place)
         self._kernels = {grows: conservation_kernels(loops, spec._replace(grows=grows)) for grows in (False, True)}
         self._slopes = self._kernels[False].Slopes(*slopes)
-        self._partials, self._theta = room_for_partials(2), ti.ndarray(ti.f32, 1)
-        self._nothing = ti.ndarray(ti.f32, 1)
+        self._covering = covering_kernels(loops, spec) if solids is not None and solids.moves else None
+        self._partials, self._theta = room_for_partials(4 if self._covering else 2), ti.ndarray(ti.f32, 1)
+        self._nothing, self._owed = ti.ndarray(ti.f32, 1), {}
+        self._nothing.fill(0.0)
 
     @property
     def theta(self) -> float:
@@ -272,7 +309,22 @@ class Conservation:
         self.grid.require_runtime()
         return numbers_of(self._theta)[0]
 
-    def restore(self, before, after, offsets, limits, out, mask, velocity, dt: float, growth=None) -> None:
+    def cover(self, scalar, offset: int, name: str | None, was) -> None:
+        """Reckon with what solids that have moved cover of a scalar that is about to be carried, and uncover.
+
+        Args:
+            scalar: It, what they uncover filled, and what they cover as it was.
+            offset: Where it begins.
+            name: Its name.
+            was: What part of each cell was fluid.
+        """
+        if self._covering is not None and self._solids is not None:
+            owed = self._owed.setdefault((name, offset), ti.ndarray(ti.f32, 1))
+            self._covering.cover(
+                scalar, offset, was, self._solids.fluid, self._slopes, self.grid.n, self._partials, owed
+            )
+
+    def restore(self, before, after, offsets, limits, out, mask, velocity, dt: float, growth=None, name=None) -> None:
         """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.
 
         Args:
@@ -285,10 +337,12 @@ class Conservation:
             velocity: What it was carried with.
             dt: For so many seconds.
             growth: Divergence of that at cell centres, 1/s: what lies there takes so much more room. None is 0.
+            name: Of the scalar.
         """
         grid, nothing = self.grid, self._nothing
         kernels = self._kernels[growth is not None]
         fluid = nothing if self._solids is None else self._solids.fluid
         growing = nothing if growth is None else growth
         account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, grid.n
-        kernels.restore(before, after, *offsets, *limits, out, mask, *account, self._partials, self._theta)
+        owed = self._owed.get((name, offsets[0]), nothing)
+        kernels.restore(before, after, *offsets, *limits, out, mask, *account, self._partials, self._theta, owed)
