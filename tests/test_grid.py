@@ -327,14 +327,17 @@ def test_a_grid_from_before_a_new_start_says_so():
         "from taichi_fluid._ti import ti\n"
         "from taichi_fluid.grid import Grid\n"
         "ti.init(arch=ti.cpu, log_level=ti.ERROR)\n"
+        "import taichi_fluid as tf\n"
         "grid = Grid((4, 4), 1.0); array = grid.array()\n"
+        "flow = tf.Simulation(tf.Scene.from_dict({'name': 'x', 'domain': {'size': [1.0, 1.0], 'resolution': 4}}))\n"
+        "energy = [{'name': 'e', 'kind': 'integral', 'quantity': 'kinetic_energy'}]\n"
         "for again in (ti.reset, lambda: ti.init(arch=ti.cpu, log_level=ti.ERROR)):\n"
         "    again()\n"
-        "    for use in (grid.array, lambda: grid.to_numpy(array), grid.require_runtime):\n"
+        "    for use in (grid.array, lambda: grid.to_numpy(array), grid.require_runtime, lambda: tf.Probes(flow, energy)):\n"
         "        try: use()\n"
         "        except RuntimeError as error: print('refused', 're-initialised' in str(error))\n"
         "Grid((4, 4), 1.0).array(); print('a new one works')\n"
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("refused True") == 6
+    assert done.stdout.count("refused True") == 8
     assert "a new one works" in done.stdout

@@ -122,6 +122,7 @@ class Liquid:
         self._drained.clear()
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
+        self.phi.fill(0.0)  # beside solids the surface that there was is looked at again
         self.find_surface()
 
     def _clear_foam(self) -> None:

@@ -114,7 +114,7 @@ class Flow(ABC):
             dt = stable if self.scene.solver.dt else min(stable, longest)
         if not (_is_seconds(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; it must be a positive number of seconds")
-        return (yield from self._run_stages(dt, timed))
+        return (yield from self._run_stages(float(dt), timed))
 
     def advance(self, duration: float, timed: bool = False) -> list[Step]:
         """Advance by ``duration`` seconds and land on it.
@@ -131,7 +131,7 @@ class Flow(ABC):
         if not (_is_seconds(duration) and 0 <= duration <= LONGEST):
             raise ValueError(f"duration is {duration!r}; it must be a number of seconds from 0 to {LONGEST:g}")
         self.require_whole()
-        done, steps = 0.0, []
+        done, steps, duration = 0.0, [], float(duration)
         while done < duration * (1 - 1e-9):
             speed = self.check()
             remaining, stable = duration - done, self.stable_dt(speed)
@@ -168,5 +168,5 @@ def _finished(step: Generator[None, None, Step]) -> Step:
 
 
 def _is_seconds(value: object) -> bool:
-    """Whether this is a finite number."""
-    return isinstance(value, Real) and math.isfinite(value)
+    """Whether this is a finite number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

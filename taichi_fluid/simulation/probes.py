@@ -40,6 +40,7 @@ class Probes:
     ):
         if isinstance(probes, (Probe, Mapping)):
             raise SceneError("probes is a single one; it is a list of them: put it in brackets.")
+        simulation.grid.require_runtime()
         self.simulation, self._write = simulation, write
         every = [*simulation.scene.probes, *map(_probe, probes)]
         state, solids = simulation.state, simulation.solids

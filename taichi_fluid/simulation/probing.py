@@ -272,6 +272,7 @@ class Gauge:
 
     def measure(self, probe: Probe) -> dict[str, float]:
         """What a probe measures now, by what follows its name: nothing, or ``".x"`` and the like."""
+        self.grid.require_runtime()
         return _MEASURES[probe.kind](self, probe)
 
     def _fields(self, quantity: str, weighed: bool = False) -> list[tuple[Any, int]]:
