@@ -188,6 +188,7 @@ def doors(dim):
         (projection.project, {"velocity": v(), "pressure": s(), "expansion": s(), "dt": 1.0, "rho": 1.0, "tolerance": 1e-4}),
         (advection.trace_paths, {"velocity": v(), "departure": v(), "growth": s(), "dt": 0.1}),
         (advection.carry, {"current": s(), "out": s()}),
+        (advection.cover, {"scalar": s(), "was": s(), "name": "smoke"}),
         (advection.carry_velocity, {"velocity": v(), "out": v(), "dt": 0.1}),
         (diffusion.diffuse, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
         (diffusion.advance, {"a": s(), "diffusivity": 1.0, "dt": 0.1, "before": s()}),

@@ -41,6 +41,7 @@ TRAFFIC = {
     "extremes_kernels.find_extremes": ("a:1  a:1", ""),
     "extremes_kernels.keep_extremes": ("a:1", "a:1"),
     "conservation_kernels.restore": ("before:1 after:1 least most fluid growth  after:1 least most fluid", "out:1"),
+    "covering_kernels.cover": ("a:1 was fluid", ""),
     "boundary_kernels.fill_ghosts": ("", ""),
     "boundary_kernels.fill_corners": ("", ""),
     "boundary_kernels.slow_inflow": ("", ""),

@@ -27,7 +27,7 @@ def move(engine: Engine, dt: float) -> None:
         copy_values(engine.solids.fluid, was)
         engine.place_solids(engine.time + dt)
         for quantity, offset in engine.state.scalars():
-            engine.advection.cover(quantity.current, offset, quantity.name, was)
+            engine.advection.cover(quantity.current, was, offset, quantity.name)
 
 
 REFLECTION = "reflection"

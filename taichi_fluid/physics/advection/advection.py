@@ -152,14 +152,17 @@ class Advection:
             else:
                 kernels.correct(current, *prediction, out, self._room, *where, offset)
         if keeps:
-            where = (offset, begin), self._limits, out, self._mask, *self._flow
-            self._conservation.restore(current, after, *where, name)
+            self._conservation.restore(
+                current, after, (offset, begin, name), self._limits, out, self._mask, *self._flow
+            )
         if held is not None:
             self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
 
-    def cover(self, scalar, offset: int, name: str | None, was) -> None:
+    def cover(self, scalar, was, offset: int = 0, name: str | None = None) -> None:
         """Let a scalar that keeps its amount do so beside solids that have moved; see ``Conservation.cover``."""
+        self.grid.require(None, offset, scalar=scalar)
+        self.grid.require(was=was)
         if self.conserves:
             self._conservation.cover(scalar, offset, name, was)
 

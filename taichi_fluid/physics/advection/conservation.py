@@ -324,25 +324,25 @@ class Conservation:
                 scalar, offset, was, self._solids.fluid, self._slopes, self.grid.n, self._partials, owed
             )
 
-    def restore(self, before, after, offsets, limits, out, mask, velocity, dt: float, growth=None, name=None) -> None:
+    def restore(self, before, after, where, limits, out, mask, velocity, dt: float, growth=None) -> None:
         """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.
 
         Args:
             before: The scalar before it was carried.
             after: The scalar when it was carried; ``out`` itself if ``in_place``.
-            offsets: Where it begins in ``before`` and ``out``, and in ``after``.
+            where: It begins in ``before`` and ``out``, and in ``after``; and its name.
             limits: Least and largest of the values that it was made of in each cell.
             out: What is written.
             mask: The activity mask.
             velocity: What it was carried with.
             dt: For so many seconds.
             growth: Divergence of that at cell centres, 1/s: what lies there takes so much more room. None is 0.
-            name: Of the scalar.
         """
         grid, nothing = self.grid, self._nothing
         kernels = self._kernels[growth is not None]
         fluid = nothing if self._solids is None else self._solids.fluid
         growing = nothing if growth is None else growth
         account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, grid.n
-        owed = self._owed.get((name, offsets[0]), nothing)
-        kernels.restore(before, after, *offsets, *limits, out, mask, *account, self._partials, self._theta, owed)
+        offset, begin, name = where
+        owed = self._owed.get((name, offset), nothing)
+        kernels.restore(before, after, offset, begin, *limits, out, mask, *account, self._partials, self._theta, owed)
