@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from .limits import whole
+from .limits import is_number, whole
 from .tables import Table
 
 MEASURED = ("speed", "pressure", "divergence", "vorticity")
 """What slices show beside it."""
 
-TAKEN = ("velocity", "fluid", *MEASURED, "self", "engine", "a", "b", "add")
-"""Names that pictures, ``Simulation.to_numpy`` and ``Simulation.paint`` have for something else."""
+TAKEN = ("velocity", "level_set", "projected", "fluid", *MEASURED, "self", "engine", "a", "b", "add")
+"""Names that pictures, ``[initial]``, ``Simulation.to_numpy`` and ``Simulation.paint`` have for something else."""
 
 DRAWN = ("smoke", "dye", "temperature")
 """As what lit views show a quantity: what takes light away, what gives it, what glows when it is hot."""
@@ -78,6 +78,10 @@ class Carried:
             raise ValueError(f"components of {self.name} is {self.components}; red, green and blue are 3")
         if isinstance(self.outside, Sequence) and len(self.outside) != self.components:
             raise ValueError(f"outside of {self.name} is {self.outside}; it has {self.components} components")
+        for field in ("diffusivity", "decay", "fade", "weight", "lift", "limit"):
+            value = getattr(self, field)
+            if not isinstance(value, str) and not is_number(value):
+                raise ValueError(f"{field} of {self.name} is {value!r}; it must be a finite number")
         if self.components > 1 and (self.weight or self.lift):
             raise ValueError(f"{self.name} has {self.components} components; only what has one weighs anything")
         if self.drawn and self.drawn not in DRAWN:

@@ -44,7 +44,7 @@ class Table(Mapping[str, Row], Generic[Row]):
         Raises:
             ValueError: for a name that is none, or taken by a row of the engine's own or by something else.
         """
-        name = row.name
+        name = getattr(row, "name", None)
         if not isinstance(name, str) or not name:
             raise ValueError(f"a {self._subject} is called {name!r}; it must have a name")
         if self.is_own(name):

@@ -238,6 +238,8 @@ def test_a_nan_in_a_row_of_ones_own_is_named():
         ({"name": "heat"}, "'heat_diffusion' is a field of a scene's Fluid"),
         ({"name": "my salt"}, "'my salt'; it must be letters"),
         ({"name": "velocity"}, "called 'velocity'"),
+        ({"name": "level_set"}, "called 'level_set'"),
+        ({"name": "salt", "weight": float("nan")}, "weight of salt is nan; it must be a finite number"),
         ({"name": "salt", "components": 0}, "components of salt is 0"),
         ({"name": "salt", "components": 2, "colours": True}, "components of salt is 2"),
         ({"name": "salt", "components": 2, "outside": [1.0]}, "outside of salt"),
@@ -250,6 +252,8 @@ def test_a_row_that_cannot_be_is_refused_by_name_and_nothing_is_added(row, named
     before, scene = list(tf.CARRIED), box()
     with pytest.raises(ValueError, match=named):
         tf.CARRIED.add(tf.Carried(**row))
+    with pytest.raises(ValueError, match="a quantity is called None"):
+        tf.CARRIED.add("salt")
     assert list(tf.CARRIED) == before
     assert box() == scene
 

@@ -3,9 +3,9 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from numbers import Real
 from typing import NamedTuple
 
+from ..limits import is_number
 from ..pressure.solver import SolveResult
 from ..scene import Scene
 
@@ -112,7 +112,7 @@ class Flow(ABC):
             if math.isfinite(longest):
                 self._require_progress(speed, stable, longest)
             dt = stable if self.scene.solver.dt else min(stable, longest)
-        if not (_is_seconds(dt) and dt > 0):
+        if not (is_number(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; it must be a positive number of seconds")
         return (yield from self._run_stages(float(dt), timed))
 
@@ -128,7 +128,7 @@ class Flow(ABC):
                 within what is left of the duration if that is less; the flow stays where it has come to. Who wants such
                 steps says so by a ``solver.max_dt`` that is as short.
         """
-        if not (_is_seconds(duration) and 0 <= duration <= LONGEST):
+        if not (is_number(duration) and 0 <= duration <= LONGEST):
             raise ValueError(f"duration is {duration!r}; it must be a number of seconds from 0 to {LONGEST:g}")
         self.require_whole()
         done, steps, duration = 0.0, [], float(duration)
@@ -165,8 +165,3 @@ def _finished(step: Generator[None, None, Step]) -> Step:
             next(step)
         except StopIteration as end:
             return end.value
-
-
-def _is_seconds(value: object) -> bool:
-    """Whether this is a finite number, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
