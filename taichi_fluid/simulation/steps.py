@@ -24,7 +24,8 @@ def move(engine: Engine, dt: float) -> None:
         for quantity, offset in engine.state.scalars():
             engine.solids.extend_scalar(quantity.current, offset, layers)
             engine.walls.fill(quantity.current, SCALAR, offset, quantity.name)
-        copy_values(engine.solids.fluid, was)
+        if engine.state.carried:
+            copy_values(engine.solids.fluid, was)
         engine.place_solids(engine.time + dt)
         for quantity, offset in engine.state.scalars():
             engine.advection.cover(quantity.current, was, offset, quantity.name)

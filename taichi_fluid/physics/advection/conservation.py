@@ -319,10 +319,10 @@ class Conservation:
             was: What part of each cell was fluid.
         """
         if self._covering is not None and self._solids is not None:
-            owed = self._owed.setdefault((name, offset), ti.ndarray(ti.f32, 1))
-            self._covering.cover(
-                scalar, offset, was, self._solids.fluid, self._slopes, self.grid.n, self._partials, owed
-            )
+            if (name, offset) not in self._owed:
+                self._owed[name, offset] = ti.ndarray(ti.f32, 1)
+            where, out = (self._slopes, self.grid.n), (self._partials, self._owed[name, offset])
+            self._covering.cover(scalar, offset, was, self._solids.fluid, *where, *out)
 
     def restore(self, before, after, where, limits, out, mask, velocity, dt: float, growth=None) -> None:
         """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.
