@@ -241,8 +241,7 @@ def test_what_no_flow_can_begin_with_is_refused_in_a_sentence(name, value, tmp_p
         assert part in message
 
 
-def tank(cells=32, **tables):
-    dim = len(tables.pop("size", (1.0, 1.0)))
+def tank(cells=32, dim=2, **tables):
     domain = {"size": [1.0] * dim, "resolution": cells}
     return Scene.from_dict({"name": "tank", "domain": domain, "liquid": {}, **tables})
 
@@ -253,7 +252,7 @@ def tank(cells=32, **tables):
 def test_a_liquid_lies_where_its_level_set_is_negative_whatever_its_scale(dim, cells, scale):
     """A ball, to a fiftieth; also of one that is no distance, flat in the middle and steeper outside."""
     square = " + ".join(f"({x} - 0.5)**2" for x in "xyz"[:dim])
-    made = tank(cells, size=(1.0,) * dim, initial={"level_set": f"{scale}*({square} - 0.09)"})
+    made = tank(cells, dim, initial={"level_set": f"{scale}*({square} - 0.09)"})
     simulation = Simulation(made.with_values({"fluid.gravity": [0.0] * dim}))
     volume = math.pi * 0.09 if dim == 2 else 4 / 3 * math.pi * 0.027
     assert simulation.liquid.volume == pytest.approx(volume, rel=0.02)
@@ -273,19 +272,17 @@ def test_a_level_set_lies_beside_bodies_at_first_and_is_all_there_is_when_it_is_
     assert simulation.liquid.particles.to_numpy()["velocity"][:, 1].min() == pytest.approx(-2.0)
     assert not simulation.remarks
     # What a flow says of its surface, another one begins with: as high in every column, to a tenth of a cell.
-    np.save(tmp_path / "level.npy", simulation.to_numpy("level set"))
-    for level in (simulation.to_numpy("level set"), {"file": str(tmp_path / "level.npy")}):
-        if isinstance(level, dict):
-            again = Simulation(tank(initial={"level_set": level}))
-        else:
-            again = Simulation(tank())
-            again.set(level_set=level, velocity=["0.25", 0])
-            velocity = again.liquid.particles.to_numpy()["velocity"]
-            assert velocity[:, 0].max() == pytest.approx(0.25) and np.mean(velocity[:, 0] > 0.2499) > 0.9, (
-                "but at walls"
-            )
-        wet = [np.clip(0.5 - 32 * each.to_numpy("level set"), 0, 1).sum(axis=1) for each in (simulation, again)]
-        assert np.abs(wet[0] - wet[1]).max() < 0.1 * 2
+    level = simulation.to_numpy("level set")
+    np.save(tmp_path / "level.npy", level)
+    read = Simulation(tank(initial={"level_set": {"file": str(tmp_path / "level.npy")}}))
+    again = Simulation(tank())
+    again.set(level_set=level, velocity=["0.25", 0])
+    along = again.liquid.particles.to_numpy()["velocity"][:, 0]
+    assert along.max() == pytest.approx(0.25) and np.mean(along > 0.2499) > 0.9, "but at walls"
+    wet, *others = (
+        np.clip(0.5 - 32 * each.to_numpy("level set"), 0, 1).sum(axis=1) for each in (simulation, read, again)
+    )
+    assert all(np.abs(wet - other).max() < 0.1 * 2 for other in others)
     again.set(level_set=lambda x, y: x - 0.25)
     assert again.liquid.volume == pytest.approx(0.25, rel=1e-3)
     again.set(level_set=1.0)

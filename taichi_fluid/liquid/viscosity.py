@@ -8,12 +8,12 @@ sides have their velocity.
 
 import functools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from .._ti import argument, ti
 from ..boundaries.profiles import GHOSTS, LaidSide, Plane, Rule
+from ..boundaries.sides import Side
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
@@ -388,19 +388,24 @@ class Viscosity:
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._rubbed = None
-        kinds = [side.kind for pair in walls.sides for side in pair]
-        self._mirrors = float_vector(2 * grid.dim)(*(kind.mirror(False, grid.dx) for kind in kinds))
-        self._uneven = list(self._uneven_mirrors(walls))
+        sides = [side for pair in walls.sides for side in pair]
+        self._mirrors = float_vector(2 * grid.dim)(*map(self._mirror, sides))
+        self._uneven = [
+            (self._laid_on(i, side, k), k * grid.cells)
+            for i, side in enumerate(sides)
+            if len(set(map(self._mirror, side.patches))) > 1
+            for k in range(grid.dim)
+            if k != i // 2
+        ]
 
-    def _uneven_mirrors(self, walls: Walls) -> Iterator[tuple[LaidSide, int]]:
-        """Of sides whose parts hold the liquid otherwise than the rest, what each component has beyond them, and where it begins."""
-        grid = self.grid
-        for i, side in enumerate(side for pair in walls.sides for side in pair):
-            if len({patch.kind.mirror(False, grid.dx) for patch in side.patches}) > 1:
-                for k in [k for k in range(grid.dim) if k != i // 2]:
-                    plane = Plane(grid, i // 2, i % 2, grid.place(k))
-                    rule = lambda patch: Rule(patch.kind.mirror(False, grid.dx))  # noqa: E731
-                    yield LaidSide(plane, side, rule, GHOSTS, "mirror"), k * grid.cells
+    def _mirror(self, side: Side) -> float:
+        """What is beyond a side, as a factor of what is before it."""
+        return side.kind.mirror(False, self.grid.dx)
+
+    def _laid_on(self, i: int, side: Side, component: int) -> LaidSide:
+        """What a component has beyond a side, by number, whose parts hold the liquid otherwise than the rest."""
+        plane = Plane(self.grid, i // 2, i % 2, self.grid.place(component))
+        return LaidSide(plane, side, lambda patch: Rule(self._mirror(patch)), GHOSTS, "mirror")
 
     def _mirror_parts(self) -> None:
         """Beyond parts of sides a direction is what is said of them."""

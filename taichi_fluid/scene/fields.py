@@ -333,29 +333,31 @@ def _is_part(value: Any) -> bool:
     return isinstance(value, str) or is_number(value)
 
 
-OF_EVERY_FLOW = ("velocity", "level_set")
-"""What ``[initial]`` may hold of which no quantity is carried; the second one of a liquid alone."""
+NOT_CARRIED = {"velocity": None, "level_set": 1}
+"""What ``[initial]`` may hold beside what is carried, and its components, None for one an axis; the level set is a liquid's."""
 
 
 class Initial(Config):
     """What a flow begins with, in place of rest and of what is outside; ``rows`` adds each quantity."""
 
-    velocity: Annotated[Any, Given(None)] = Field(None, description="velocity at time 0, m/s: one for each axis")
+    velocity: Annotated[Any, Given(NOT_CARRIED["velocity"])] = Field(
+        None, description="velocity at time 0, m/s: one for each axis"
+    )
     projected: bool = Field(False, description="whether that velocity is made free of divergence")
-    level_set: Annotated[Any, Given(1)] = Field(
+    level_set: Annotated[Any, Given(NOT_CARRIED["level_set"])] = Field(
         None, description="below 0 where a liquid is at time 0 beside its bodies, and nowhere else"
     )
 
     @property
     def given(self) -> dict[str, Any]:
         """What is given, by name."""
-        values = {name: getattr(self, name, None) for name in (*OF_EVERY_FLOW, *CARRIED)}
+        values = {name: getattr(self, name, None) for name in (*NOT_CARRIED, *CARRIED)}
         return {name: value for name, value in values.items() if value is not None}
 
     @staticmethod
     def components(name: str, dim: int) -> int:
         """Of what is given by this name."""
-        return {"velocity": dim, "level_set": 1}.get(name) or CARRIED[name].components
+        return (NOT_CARRIED[name] or dim) if name in NOT_CARRIED else CARRIED[name].components
 
 
 class Solver(Config):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union
 
 from pydantic import Field
 
-from .fields import OF_EVERY_FLOW, Colour, Config, Edges, Vector, number
+from .fields import NOT_CARRIED, Colour, Config, Edges, Vector, number
 
 GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
@@ -154,7 +154,7 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
             yield f"sources[{i}].{name}", getattr(source, name), no_gas
         if source.blast:
             yield f"sources[{i}].blast", source.blast, no_gas
-    for name in [name for name in scene.initial.given if name not in OF_EVERY_FLOW]:
+    for name in [name for name in scene.initial.given if name not in NOT_CARRIED]:
         yield f"initial.{name}", "given", no_gas
     if scene.initial.projected:
         yield "initial.projected", True, "is made free of divergence by its first step"

@@ -8,7 +8,7 @@ import numpy as np
 from ..carried import CARRIED
 from ..scene import Initial
 from ..scene.beginnings import BeginningError, Places, component_at, places_of, read_array
-from ..scene.fields import OF_EVERY_FLOW, ArrayFile
+from ..scene.fields import NOT_CARRIED, ArrayFile
 from .engine import Engine
 from .liquids import begin_below
 
@@ -52,7 +52,7 @@ def set_beginnings(
     """The same for sources by name, which messages call by the name after ``where``; a liquid goes ``beside`` what there is."""
     grid, found = engine.grid, {}
     if engine.liquid is not None:
-        for name in [name for name in sources if name not in OF_EVERY_FLOW] + ["projected"] * projected:
+        for name in [name for name in sources if name not in NOT_CARRIED] + ["projected"] * projected:
             raise BeginningError(
                 f"{where}{name} is given; of a flow with a liquid nothing but velocity and level_set can be set"
             )

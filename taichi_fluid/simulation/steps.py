@@ -17,7 +17,10 @@ from .liquids import carry_liquid, diffuse_liquid, gather_liquid, make_foam, pou
 
 
 def move(engine: Engine, dt: float) -> None:
-    """Move the solids; what one is about to leave is filled from beside it, on both ends of a periodic axis, and in ghosts."""
+    """Move the solids; what one is about to leave is filled from beside it, on both ends of a periodic axis, and in ghosts.
+
+    What they cover then and uncover is reckoned with by what keeps amounts.
+    """
     assert engine.solids is not None
     if engine.solids.moves:
         layers, was = engine.solids.layers_until(engine.time + dt), engine.state.scratch.first
