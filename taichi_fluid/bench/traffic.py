@@ -181,6 +181,7 @@ TRAFFIC = {
     "extension_kernels.extend": ("", ""),
     "extension_kernels.clear_unknown": ("known", ""),
     "extension_kernels.slip": ("open", ""),
+    "joining_kernels.join": ("phi", "phi"),
     "level_set_kernels.widen": ("phi", "out"),
     "level_set_kernels.go": ("phi", "out"),
     "surface_kernels.mark_rows": ("starts core?core!starts", "marks"),

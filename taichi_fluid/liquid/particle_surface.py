@@ -163,7 +163,7 @@ class _Surface:
 @ti.func
 def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     n = ti.static(s.n)
-    distance, beside, near = ti.f32(FAR), ti.i32(0), ti.f32(MOST_OFF)
+    distance, beside, near = ti.f32(FAR), ti.i32(0), ti.f32(MOST_OFF[n])
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     if ti.static(mirrors.given):
         away = distance_at(mirrors.solids, x)
