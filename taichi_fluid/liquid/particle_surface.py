@@ -45,7 +45,7 @@ FAR = 1.5
 cell beside one in the air has to know its own, and that is less."""
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
-HALF_FULL, FILM = 0.6, 0.02
+HALF_FULL, FILM = {2: 0.6, 3: 0.8}, 0.02
 """The same of one that a surface which was there has left, and how deep it lies then, in cells: a film that nothing held would fall."""
 CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
@@ -185,7 +185,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     if own > 0:
         distance = ti.min(distance, ti.max(ti.f32(FILLED) - filled, ti.f32(-BELOW)))
     distance = surface.agreed(c, distance, near, mirrors.solids.dx)
-    if distance > 0 and filled > ti.f32(HALF_FULL):
+    if distance > 0 and filled > ti.f32(HALF_FULL[n]):
         distance = ti.f32(-FILM)
     surface.phi[c] = mirrors.solids.dx * distance
 
