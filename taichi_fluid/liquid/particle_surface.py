@@ -51,7 +51,7 @@ CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
 RAISED, RAISED_THERE = 0.1, 0.2
 """Part of what the volume below the surface is short of that of the particles, over its area, by which a step in which the
-fastest cross a cell or more raises it."""
+fastest cross a cell or more raises what they show from then on; and the surface that stays, once."""
 LOWEST, HIGHEST = -0.2, 0.4
 """Cells that it is raised by: particles in disorder make it lie lower than those of a lattice do."""
 SPRAY = 0.75

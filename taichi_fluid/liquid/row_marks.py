@@ -76,6 +76,7 @@ def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.tem
 
 @ti.func
 def mark_strip(c, I, m, s, cloud, marks: IntArray, core: IntArray, mirrors, shape: ti.template()):
+    """Say of each cell of a strip what it and the two beside it in its row are; ``shape`` says whether there is a core, and the width."""
     cored, width = ti.static(shape)
     last, within, n = ti.static(s.n - 1), ti.i32(1), mirrors.solids.n
     for axis in ti.static(range(s.n - 1)):
