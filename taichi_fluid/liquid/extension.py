@@ -24,9 +24,6 @@ from ..operators.interpolation import step_to_corner
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
 
-STEEPEST = 0.3
-"""Part of a velocity by which it goes on to change within a cell: that of a wave of 18 cells."""
-
 
 @ti.func
 def _is_on_grid(I, n, axis: ti.template()):
@@ -77,16 +74,14 @@ def _told_by(other, face, u: Array, known: Array, layer):
     """What a known face tells the one beside it: of the first layer that the velocity goes on to change as it does up to there.
 
     By the lesser of the last two differences, and not at all where these disagree (minmod; Roe 1986): waves, which fall off with
-    depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets; nor of waves of few
-    cells, which would grow.
+    depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
     value, step = u[other], other - face
     if layer == 1 and known[other + step] == 1:
         if known[other + 2 * step] == 1:
             last, before = value - u[other + step], u[other + step] - u[other + 2 * step]
             if last * before > 0:
-                most = ti.f32(STEEPEST) * ti.abs(value)
-                value += ti.min(ti.max(ti.select(ti.abs(last) < ti.abs(before), last, before), -most), most)
+                value += ti.select(ti.abs(last) < ti.abs(before), last, before)
     return value
 
 
