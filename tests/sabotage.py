@@ -102,7 +102,7 @@ SABOTAGES = {
         "test_liquid_particles.py::test_what_is_linear_goes_to_the_faces_and_back_unchanged",
     ),
     "a surface that sinks": Sabotage(
-        "liquid/particle_surface.py", "RAISED = 0.1\n", "RAISED = 0.0\n",
+        "liquid/particle_surface.py", "RAISED, RAISED_THERE = 0.1, 0.2\n", "RAISED, RAISED_THERE = 0.0, 0.0\n",
         "test_liquid.py::test_the_volume_below_the_surface_is_that_of_the_particles",
     ),
     "crowds that look the other way": Sabotage(

@@ -52,20 +52,23 @@ def test_what_has_no_such_surface_says_so():
 
 
 def test_every_mesh_of_a_splash_is_closed_and_within_the_box():
-    """Cells that are three quarters full, as some always are, lay on the surface to the bit: marching cubes left holes there."""
+    """Of a cell that lies on the surface to the bit marching cubes left holes."""
     simulation = tf.Simulation(preset("dam").with_values({"domain.resolution": 24}))
     size = np.asarray(simulation.grid.size)
     on_it = 0
     for _ in range(25):
         simulation.step()
-        on_it += (simulation.to_numpy("level set") == 0).any()
+        phi = simulation.liquid.phi.to_numpy()
+        near = np.abs(phi) < 0.1 * simulation.grid.dx
+        on_it += near.sum()
+        simulation.liquid.phi.from_numpy(np.where(near, np.float32(0), phi))
         vertices, triangles = tf.surface_mesh(simulation)
         edges = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
         _, counts = np.unique(edges, axis=0, return_counts=True)
         assert (counts % 2 == 0).all(), simulation.steps
         assert (vertices >= -1e-6).all()
         assert (vertices <= size + 1e-6).all()
-    assert on_it, "no cell lay on the surface: this has tried nothing"
+    assert on_it > 100
 
 
 def test_a_file_holds_the_mesh_bit_for_bit(tmp_path):

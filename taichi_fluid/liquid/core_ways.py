@@ -17,10 +17,10 @@ from ..kernels import (
     put_line,
 )
 from ..operators.interpolation import inside_box, place_of, step_to_corner
-from ..operators.sampling import VALUE, Component, sample_strip, sample_strip_cubic
+from ..operators.sampling import VALUE, Component, bend_cubic, sample_strip, sample_strip_bent
 from .transfer import corner_weight
 
-SKIN = 0.5
+SKIN = 0.49
 """How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from
 any surface may read as little."""
 LEAST_SHARE = 1e-4
@@ -67,7 +67,7 @@ def _is_asked(k, asked: ti.template(), any_asked: ti.template()):
 
 
 @ti.func
-def _halfway(k, I, ways: ti.template(), component, n):
+def halfway(k, I, ways: ti.template(), component, n):
     """Half of that way from a centre, in the index space of a component."""
     q = inside_box(ti.cast(position_of(I, k), ti.f32) + ti.f32(0.5) * column(ways, k), n)
     for axis in ti.static(range(n.n)):
@@ -108,7 +108,7 @@ def reach_strip(c, I, m, s, core, was: IntArray, depth, given, width: ti.templat
     if any_asked == 1:
         # Not static: what is sampled is much to compile.
         for axis in range(s.n):
-            place, offset = Operator(_halfway, (I, ways, axis, way.n)), address(axis * cells_of(s, way.n), ARRAY_BITS)
+            place, offset = Operator(halfway, (I, ways, axis, way.n)), address(axis * cells_of(s, way.n), ARRAY_BITS)
             sample_strip(strip, Component(given.u, offset), place, values, way.n)
             strip.each(_put_way, (core.shift, c + offset, values, way.step))
     for k in range(m):
@@ -156,5 +156,5 @@ def carry_strip(c, I, m, s, u: Array, out: Array, core, n, width: ti.template())
         values = strip.matrix(1)
         for axis in range(s.n):
             place, offset = Operator(_where_from, (c, I, s, axis, core, n)), address(axis * cells_of(s, n), ARRAY_BITS)
-            sample_strip_cubic(strip, Component(u, offset), place, values, n, axis)
+            sample_strip_bent(strip, Component(u, offset), place, values, n, axis, bend_cubic)
             strip.each(put_line, (out, c + offset, values, 0))

@@ -24,6 +24,9 @@ from ..operators.interpolation import step_to_corner
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
 
+STEEPEST = 0.3
+"""Part of a velocity by which it goes on to change within a cell: that of a wave of 18 cells."""
+
 
 @ti.func
 def _is_on_grid(I, n, axis: ti.template()):
@@ -73,15 +76,17 @@ def _face_beside(face, I, s, n, axis: ti.template(), k: ti.template(), side: ti.
 def _told_by(other, face, u: Array, known: Array, layer):
     """What a known face tells the one beside it: of the first layer that the velocity goes on to change as it does up to there.
 
-    By the lesser of the last two differences, and not at all where these disagree (minmod; Roe 1986): waves, which fall off with
-    depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
+    By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
+    fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets; nor of
+    waves of few cells, which would grow.
     """
     value, step = u[other], other - face
     if layer == 1 and known[other + step] == 1:
         if known[other + 2 * step] == 1:
             last, before = value - u[other + step], u[other + step] - u[other + 2 * step]
             if last * before > 0:
-                value += ti.select(ti.abs(last) < ti.abs(before), last, before)
+                most = ti.min(ti.f32(STEEPEST) * ti.abs(value), ti.f32(2.0) * ti.abs(before))
+                value += ti.min(ti.max(last, -most), most)
     return value
 
 

@@ -18,9 +18,10 @@ from .crowding import Crowding
 from .extension import Extension
 from .foam import Foam
 from .free_surface import FreeSurface
+from .level_set import LevelSet
 from .matching import TIMES, match
 from .motion import Motion
-from .particle_surface import ParticleSurface
+from .particle_surface import FAR, ParticleSurface
 from .particles import FULL, PER_AXIS, Particles
 from .seeding import Seeding
 from .sinks import Sinks
@@ -73,6 +74,7 @@ class Liquid:
         self.core = Core(grid, walls, scratch, solids)
         self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
+        self._there = LevelSet(grid, scratch)
         self._seeding = Seeding(grid, solids, self.core)
         self._crowding, self._sinks = Crowding(grid, walls, solids, self.core), Sinks(grid)
         self._drained: list[tuple] = []
@@ -82,7 +84,9 @@ class Liquid:
         self._tension: SurfaceTension | None = None
         self._viscosity: Viscosity | None = None
         self._foam: Foam | None = None
-        self.phi.fill(grid.dx)
+        self.phi.fill(FAR * grid.dx)
+        # Whether what was the surface has gone along since it was found.
+        self._gone = False
         self.target = self._steps = 0
         # Particles that each inflow has brought in and that were not poured.
         self.owed: dict[int, float] = {}
@@ -122,7 +126,8 @@ class Liquid:
         self._drained.clear()
         self.expansion.fill(0.0)
         self._surface.lift.fill(0.0)
-        self.phi.fill(0.0)  # beside solids the surface that there was is looked at again
+        self.phi.fill(FAR * self.grid.dx)  # there was none
+        self._gone = False
         self.find_surface()
 
     def _clear_foam(self) -> None:
@@ -150,6 +155,18 @@ class Liquid:
         The lattice of the particles has gone along with that velocity for ``time`` seconds. ``find_surface`` is to be called
         when all is added. Returns how many particles there are more.
         """
+        self._there.join(self.phi, shape, a, b, radius)
+        return self._fill(shape, a, b, radius, velocity, time)
+
+    def _fill(
+        self,
+        shape: str,
+        a: Sequence[float],
+        b: Sequence[float],
+        radius: float,
+        velocity: Sequence[float] | None,
+        time: float,
+    ) -> int:
         before, self._known = self.particles.count, False
         self.particles.place()
         self._seeding.fill(self.particles, shape, a, b, radius, velocity, time)
@@ -165,7 +182,7 @@ class Liquid:
         Called after each ``carry``, with the ``time`` then, and ``drive`` before it, as much is poured as has flowed out of the
         shape. Returns how many particles there are more.
         """
-        added = self.add(shape, a, b, radius, velocity, time)
+        added = self._fill(shape, a, b, radius, velocity, time)
         self._seeding.drive(self.particles, shape, a, b, radius, velocity)
         return added
 
@@ -248,10 +265,15 @@ class Liquid:
         self._surface.lift.fill(0.0)
         given = self._scratch.first
         copy_values(self.phi, given)
-        self.find_surface()
+        self._sort()
+        self._surface.find(self.particles, self.phi)
         for _ in range(TIMES):
             match(self.particles, self.solids, self.phi, given)
-            self.find_surface()
+            self._sort()
+            self._surface.find(self.particles, self.phi)
+        copy_values(given, self.phi)
+        self._gone = False
+        self.find_surface()
 
     def take_velocity(self, velocity) -> None:
         """Let the particles have a velocity on the faces, m/s, and how it changes around them."""
@@ -259,12 +281,15 @@ class Liquid:
         self._known = True
 
     def find_surface(self) -> None:
-        """Find where the particles are, who has left, and the surface."""
+        """Find where the particles are, who has left, and the surface: that which there was, gone along, as far as they show it."""
         before = self.particles.count
         self._sort()
         if self._leaves:
             self.target -= before - self.particles.count
-        self._surface.find(self.particles, self.phi)
+        if not self._gone:
+            self._there.stay(self.phi)
+        self._gone = False
+        self._surface.find(self.particles, self.phi, self._there.phi)
         for shape in self._drained:
             self._sinks.open(self.phi, *shape)
         if self._drained:
@@ -277,6 +302,8 @@ class Liquid:
         Each sets out with its own velocity, which by APIC is the one that is where it is, and goes on with that halfway.
         ``find_surface`` is to be called when what is poured then is there too.
         """
+        self._there.go(self.phi, velocity, dt)
+        self._gone = True
         self.motion.move(self.particles, velocity, dt, known=self._known)
         self._known = False
         self.particles.scattered()
@@ -367,7 +394,8 @@ class Liquid:
         lacking = self.lacking
         if self.core.active:
             # What leaves through an open side has to have particles then.
-            self.core.find(self.phi, self.shallow, math.ceil(self._crossed) + 1 if self._leaves else 0)
+            least = max(math.ceil(self._crossed), 1) + 1
+            self.core.find(self.phi, self.shallow, least if self._leaves else 0)
             self.core.drop(self.particles)
         self._seeding.restore(self.particles, self.phi, velocity, lacking, self._steps)
         if self._leaves:
@@ -405,6 +433,9 @@ class Liquid:
         Raises:
             ValueError: for arrays of another grid, or some that are missing.
         """
+        self._gone = False
+        if "lift" in arrays and arrays["lift"].shape == (1,):
+            arrays = {**arrays, "lift": np.repeat(arrays["lift"], 2)}  # kept before there were two
         self.core.clear()
         if "core" in arrays:
             self.core.allocate()

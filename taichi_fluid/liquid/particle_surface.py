@@ -14,7 +14,6 @@ from ..kernels import (
     Array,
     IntArray,
     add,
-    along_strip,
     copy_values,
     fast_max,
     fast_min,
@@ -22,15 +21,15 @@ from ..kernels import (
     float_vector,
     int_vector,
     kernel_family,
-    lane,
     neighbour,
-    put_line,
     room_for_partials,
 )
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
+from .level_set import MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure
 from .motion import away_from, distance_at
 from .particles import FULL, Cloud, Particles, vector_at
+from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
 
 REACH = 1.5
 """How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""
@@ -46,21 +45,19 @@ FAR = 1.5
 cell beside one in the air has to know its own, and that is less."""
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
+HALF_FULL, FILM = {2: 0.6, 3: 0.8}, 0.02
+"""The same of one that a surface which was there has left, and how deep it lies then, in cells: a film that nothing held would fall."""
 CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
-DEEP = {2: 4, 3: 3}
-"""A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
-RAISED = 0.1
+RAISED, RAISED_THERE = 0.1, 0.2
 """Part of what the volume below the surface is short of that of the particles, over its area, by which a step in which the
-fastest cross a cell or more raises it."""
+fastest cross a cell or more raises what they show from then on; and the surface that stays, once."""
 LOWEST, HIGHEST = -0.2, 0.4
 """Cells that it is raised by: particles in disorder make it lie lower than those of a lattice do."""
 SPRAY = 0.75
 """Cells beyond the surface from which on particles are none of what lies below it."""
 CLEAR = 2.0
 """How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
-SOME, FEW, SURE = 1, 2, 4
-"""Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
 OPENING = 2
 """Cells from where air was, beside a solid, within which there may be air a step later."""
 NEAR = 2.5
@@ -70,39 +67,6 @@ GAP = 0.1
 LONELY, LONELY_RADIUS = 0.6, 0.5
 """A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
 less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
-
-
-@argument
-class Mirrors:
-    """Walls and solids, beyond which particles are seen again: which sides are ``closed``, and the solids where ``given``."""
-
-    closed: object
-    solids: object
-    given: object
-
-    @ti.func
-    def cell(self, J, n):
-        """Where a position beyond closed sides has its image, and whether there is one."""
-        image, there = J, ti.i32(1)
-        for axis in ti.static(range(n.n)):
-            if J[axis] < 1:
-                image[axis] = ti.i32(1)
-                there = there * self.closed[2 * axis]
-            elif J[axis] > n[axis]:
-                image[axis] = n[axis]
-                there = there * self.closed[2 * axis + 1]
-        return image, there
-
-    @ti.func
-    def seen(self, x, J, n):
-        """A particle of the image of cell ``J``, seen in that cell."""
-        y = x
-        for axis in ti.static(range(n.n)):
-            if J[axis] < 1:
-                y[axis] = -x[axis]
-            elif J[axis] > n[axis]:
-                y[axis] = ti.f32(2.0) * ti.cast(n[axis], ti.f32) - x[axis]
-        return y
 
 
 @ti.func
@@ -157,67 +121,6 @@ def _summed_around(cloud, I, x, s, mirrors, beside):
 
 
 @ti.func
-def _mark_of(count, n: ti.template()):
-    """What so many particles say of a cell."""
-    return ti.select(count > 0, SOME, 0) | ti.select(count < ti.static(DEEP[n]), FEW, 0)
-
-
-@ti.func
-def _mark_at(c, I, s, cloud, marks: IntArray, core: IntArray, mirrors, cored: ti.template()):
-    """Say of three cells in a row whether any has particles (``SOME``), or few (``FEW``), or is in the core (``SURE``)."""
-    mark, last = ti.i32(0), ti.static(s.n - 1)
-    for step in ti.static(range(-1, 2)):
-        J = I
-        J[last] += step
-        image, there = mirrors.cell(J, mirrors.solids.n)
-        cell = ti.cast(flat(image, s), ti.i32)
-        mark |= _mark_of(there * (cloud.starts[cell + 1] - cloud.starts[cell]), s.n)
-        if ti.static(cored):
-            mark |= ti.select(core[cell] == 1, SURE, 0)
-    marks[c] = mark
-
-
-@ti.func
-def _mark_within(k, c, dim: ti.template(), cloud, core: IntArray, marked: ti.template(), cored: ti.template()):
-    """The same of a cell of a strip, where no side is beside it."""
-    mark, at = ti.i32(0), lane(c, k)
-    for step in ti.static(range(-1, 2)):
-        mark |= _mark_of(cloud.starts[at + (step + 1)] - cloud.starts[at + step], dim)
-        if ti.static(cored):
-            mark |= ti.select(core[at + step] == 1, SURE, 0)
-    marked[ti.i32(0), k] = mark
-
-
-@ti.func
-def _mark_strip(c, I, m, s, cloud, marks: IntArray, core: IntArray, mirrors, shape: ti.template()):
-    cored, width = ti.static(shape)
-    last, within, n = ti.static(s.n - 1), ti.i32(1), mirrors.solids.n
-    for axis in ti.static(range(s.n - 1)):
-        within = within & ti.cast((I[axis] >= 1) & (I[axis] <= n[axis]), ti.i32)
-    if within == 1:
-        marked = ti.Matrix.zero(ti.i32, 1, width)
-        along_strip(m, width, _mark_within, (c, s.n, cloud, core, marked, cored))
-        along_strip(m, width, put_line, (marks, c, marked, 0))
-    for k in range(m):
-        J = I
-        J[last] += k
-        if within == 0 or J[last] < 2 or J[last] >= n[last]:
-            _mark_at(c + k, J, s, cloud, marks, core, mirrors, cored)
-
-
-@ti.func
-def _marked_around(c, s, marks: IntArray):
-    """What the marks of the rows around, and of the own one, say together."""
-    mark = ti.i32(0)
-    for around in ti.static(range(3 ** (s.n - 1))):
-        there = c
-        for axis in ti.static(range(s.n - 1)):
-            there += (around // 3**axis % 3 - 1) * s[axis]
-        mark |= marks[there]
-    return mark
-
-
-@ti.func
 def _height_of(total, lift, dim: ti.template()):
     """Distance to the surface, in cells, that is raised by ``lift``, from what the particles around make."""
     height = ti.f32(FAR)
@@ -237,14 +140,36 @@ def _height_of(total, lift, dim: ti.template()):
     return height
 
 
+@argument
+class _Surface:
+    """The distance that is found, that of a surface to stay at, whether there is one, and by what particles' own is raised."""
+
+    phi: object
+    there: object
+    stays: object
+    lift: object
+
+    @ti.func
+    def agreed(self, c, shown, near, dx):
+        """The distance of the surface to stay at, in cells, as far as that is ``near`` what particles show."""
+        distance, there = shown, self.there[c] / dx
+        if is_sure(there) and (is_sure(shown) or ti.abs(there - shown) < near):
+            there -= self.lift[1]
+            off = self.stays * near
+            distance = ti.min(ti.max(there, shown - off), shown + off)
+        return distance
+
+
 @ti.func
-def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mirrors):
+def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     n = ti.static(s.n)
-    distance, beside = ti.f32(FAR), ti.i32(0)
+    distance, beside, near = ti.f32(FAR), ti.i32(0), ti.f32(MOST_OFF[n])
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     if ti.static(mirrors.given):
-        beside = ti.cast(distance_at(mirrors.solids, x) < ti.f32(2 * REACH), ti.i32)
-    mark = _marked_around(c, s, marks)
+        away = distance_at(mirrors.solids, x)
+        beside = ti.cast(away < ti.f32(2 * REACH), ti.i32)
+        near = ti.select(away < ti.f32(REACH), ti.f32(MOST_OFF_AT_SOLIDS), near)
+    mark = marked_around(c, s, marks)
     if mark == SOME or mark & SURE:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
@@ -253,12 +178,16 @@ def _write_distance(c, I, s, cloud, marks: IntArray, phi: Array, lift: Array, mi
             total = _summed_in_rows(cloud, c, x, s)
         else:
             total = _summed_around(cloud, I, x, s, mirrors, beside)
-        distance = _height_of(total, lift[0], n)
-        # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
-        own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
-        filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
+        distance = _height_of(total, surface.lift[0], n)
+    # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
+    own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
+    filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
+    if own > 0:
         distance = ti.min(distance, ti.max(ti.f32(FILLED) - filled, ti.f32(-BELOW)))
-    phi[c] = mirrors.solids.dx * distance
+    distance = surface.agreed(c, distance, near, mirrors.solids.dx)
+    if distance > 0 and filled > ti.f32(HALF_FULL[n]):
+        distance = ti.f32(-FILM)
+    surface.phi[c] = mirrors.solids.dx * distance
 
 
 @ti.func
@@ -349,7 +278,7 @@ def surface_kernels(loops, given, cored):
     def mark_rows(starts: IntArray, marks: IntArray, core: IntArray, closed: Flags, n: Index):
         cloud = Cloud(None, None, None, None, starts, None)
         mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None), given)
-        loops.each_strip_in(n * 0, n + 2, n, width, _mark_strip, (cloud, marks, core, mirrors, (cored, width)))
+        loops.each_strip_in(n * 0, n + 2, n, width, mark_strip, (cloud, marks, core, mirrors, (cored, width)))
 
     @ti.kernel
     def find_distance(
@@ -359,6 +288,8 @@ def surface_kernels(loops, given, cored):
         room: ti.i32,
         marks: IntArray,
         phi: Array,
+        there: Array,
+        stays: ti.f32,
         lift: Array,
         closed: Flags,
         open: Array,
@@ -371,7 +302,11 @@ def surface_kernels(loops, given, cored):
     ):
         cloud = Cloud(position, position, position, order, starts, room)
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell(n, _write_distance, (cloud, marks, phi, lift, Mirrors(closed, solids, given)))
+        surface = _Surface(phi, there, stays, lift)
+        loops.each_cell(n, _write_distance, (cloud, marks, surface, Mirrors(closed, solids, given)))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            lift[1] = ti.f32(0.0)
 
     @ti.kernel
     def close_holes(phi: Array, closed: Flags, n: Index, dx: ti.f32):
@@ -396,8 +331,9 @@ def surface_kernels(loops, given, cored):
         ti.loop_config(serialize=True)
         for _ in range(1):
             held = loops.reduced(partials, none, add)
-            change = part * (held[0] - held[1]) / ti.max(held[2], ti.f32(1.0))
-            lift[0] = ti.min(ti.max(lift[0] + change, ti.f32(LOWEST)), ti.f32(HIGHEST))
+            lacks = part * (held[0] - held[1]) / ti.max(held[2], ti.f32(1.0))
+            lift[0] = ti.min(ti.max(lift[0] + ti.f32(RAISED) * lacks, ti.f32(LOWEST)), ti.f32(HIGHEST))
+            lift[1] = ti.f32(RAISED_THERE) * lacks
 
     @ti.kernel
     def wet_corners(
@@ -426,7 +362,7 @@ class ParticleSurface:
     """Finds the surface of the particles of one grid.
 
     Attributes:
-        lift: By how many cells it is raised; one number on the device.
+        lift: By how many cells what particles show is to be raised, and that was; two numbers on the device.
 
     Args:
         grid: The grid.
@@ -442,21 +378,23 @@ class ParticleSurface:
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if solids is not None and before is None else before
-        self.lift, self._partials = ti.ndarray(ti.f32, 1), room_for_partials(3)
+        self.lift, self._partials = ti.ndarray(ti.f32, 2), room_for_partials(3)
         self.lift.fill(0.0)
 
     def _kernels_for(self, cored: bool):
         return surface_kernels(self.grid.costly_loops, self.solids is not None, cored)
 
-    def find(self, particles: Particles, phi) -> None:
+    def find(self, particles: Particles, phi, there=None) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
 
         Args:
             particles: Sorted.
             phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
+            there: The same of a surface to stay at, as far as it lies near what particles show.
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
-        grid.require(phi=phi)
+        there, stays = (phi, 0.0) if there is None else (there, 1.0)
+        grid.require(phi=phi, there=there)
         if self.solids is None:
             origin = float_vector(grid.dim)(*grid.origin)
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
@@ -466,7 +404,9 @@ class ParticleSurface:
         core, cored = cover_of(self._core, starts)
         kernels = self._kernels_for(cored)
         kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
-        kernels.find_distance(position, order, starts, room, self._marks, phi, self.lift, self._closed, *others)
+        kernels.find_distance(
+            position, order, starts, room, self._marks, phi, there, stays, self.lift, self._closed, *others
+        )
         kernels.close_holes(phi, self._closed, grid.n, grid.dx)
         self.fill_ghosts(phi)
         if self.solids is not None:
@@ -483,7 +423,7 @@ class ParticleSurface:
 
         By less where the fastest have ``crossed`` less than a cell: what is at rest stays as it is. The particles are sorted.
         """
-        grid, part = self.grid, RAISED * min(crossed, 1.0)
+        grid, part = self.grid, min(crossed, 1.0)
         distance = self._nothing if self.solids is None else self.solids.distance
         core, cored = cover_of(self._core, particles.starts)
         where = phi, self.lift, part, self._partials, distance, grid.n, grid.dx

@@ -37,8 +37,8 @@ def bytes_needed(scene: Scene) -> int:
         words += 4 + 3 + 4 + 2 + dim * 1.34
     if scene.liquid is not None:
         words += (
-            2 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
-        )  # surface, marks, faces of all levels, counts, places
+            3 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
+        )  # surface, where it came to, marks, faces of all levels, counts, places
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
         words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
         words += bool(scene.liquid.surface_tension)  # curvature

@@ -94,7 +94,7 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
-    engine.liquid.gather(engine.state.velocity.current, dt, max(engine.speed, waves(engine.scene)) * cells)
+    engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
     if engine.scene.liquid.transfer == "flip":
         engine.liquid.remember(engine.state.velocity.current)
     engine.fill_velocity()

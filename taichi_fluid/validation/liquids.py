@@ -29,6 +29,8 @@ WEDGE: list[dict[str, Any]] = [
     {"shape": "capsule", "ends": [[0.2, 0.0], [1.2, 0.3]], "radius": 0.12},
 ]
 """A solid that cuts cells, and a tank that is not aligned with the grid; below its floor there is water too."""
+HALF_OUT: list[dict[str, Any]] = [{"shape": "sphere", "center": [0.5, 0.4], "radius": 0.2}]
+"""A solid that the surface meets aslant."""
 REST_STEPS, ASLANT = 500, 0.2
 """Steps that a pool is looked at, and how far gravity is turned, in radians."""
 
@@ -67,7 +69,11 @@ def pool(run: Run) -> None:
     off = np.abs(pressure / (RHO * GRAVITY) - np.maximum(-distance, 0)).max() / 0.5
     run.at_most("below a plane aslant: pressure off the hydrostatic one, over rho g h", off, 1e-4)
     run.at_most("below a plane aslant: velocity that a step leaves, over g dt", moved, 1e-4)
-    pools = (("around a ball", BALL, 0.625, lambda x: 0.0), ("tank aslant", WEDGE, 0.5, lambda x: 0.3 * (x - 0.2)))
+    pools = (
+        ("around a ball", BALL, 0.625, lambda x: 0.0),
+        ("around a disk half out of it", HALF_OUT, 0.5, lambda x: 0.0),
+        ("tank aslant", WEDGE, 0.5, lambda x: 0.3 * (x - 0.2)),
+    )
     for name, solids, height, floor in pools:
         simulation = Simulation(run.changed(still_pool(2, n, height, solids)))
         speed, level = _at_rest(run, simulation), _level(simulation, floor)
