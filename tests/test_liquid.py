@@ -192,6 +192,17 @@ def test_a_pool_with_gravity_aslant_stays_at_rest(dim):
         assert fastest(simulation) < 1e-4 * np.sqrt(9.81 * 0.5)
 
 
+def test_no_short_waves_grow_where_the_surface_goes_up_the_grid_in_steps():
+    """A velocity that went on as much sideways as upwards, at each step, had those of seven cells grow by e in two seconds."""
+    gravity = [9.81 * np.sin(0.1), -9.81 * np.cos(0.1)]
+    simulation = tf.Simulation(water([1.0, 1.0], 32, fluid={"gravity": gravity}))
+    x, y = simulation.grid.cell_centres()
+    simulation.set(level_set=np.cos(0.1) * (y - 0.5) - np.sin(0.1) * (x - 0.5))
+    for _ in range(800):
+        simulation.step()
+    assert fastest(simulation) < 1e-5 * np.sqrt(9.81 * 0.5)
+
+
 def test_a_pool_around_a_disk_half_out_of_it_stays_at_rest():
     """A surface that meets a solid aslant lay up to a third of a cell too low there: it began to move, by 0.05 of sqrt(g h)."""
     disk = {"shape": "sphere", "center": [0.5, 0.4], "radius": 0.2}

@@ -24,8 +24,8 @@ from ..operators.interpolation import step_to_corner
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
 
-STEEPEST = 0.3
-"""Part of a velocity by which it goes on to change within a cell: that of a wave of 18 cells."""
+LEAST = 0.01
+"""Cells by which what tells a face its velocity lies nearer to the surface, at the least."""
 
 
 @ti.func
@@ -77,22 +77,34 @@ def _told_by(other, face, u: Array, known: Array, layer):
     """What a known face tells the one beside it: of the first layer that the velocity goes on to change as it does up to there.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
-    fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets; nor of
-    waves of few cells, which would grow.
+    fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
     value, step = u[other], other - face
     if layer == 1 and known[other + step] == 1:
         if known[other + 2 * step] == 1:
             last, before = value - u[other + step], u[other + step] - u[other + 2 * step]
             if last * before > 0:
-                most = ti.min(ti.f32(STEEPEST) * ti.abs(value), ti.f32(2.0) * ti.abs(before))
+                most = ti.f32(2.0) * ti.abs(before)
                 value += ti.min(ti.max(last, -most), most)
     return value
 
 
 @ti.func
-def _extend_at(c, I, s, u: Array, known: Array, n, layer):
-    """A face that is not known takes the mean of what those beside it tell that have been before this layer."""
+def _distance_at(face, s, faces, axis: ti.template()):
+    """Distance to the surface at a face."""
+    c = face - axis * cells_of(s, faces.n)
+    return ti.f32(0.5) * (faces.phi[c] + faces.phi[c - s[axis]])
+
+
+@ti.func
+def _extend_at(c, I, s, faces):
+    """A face that is not known takes the mean of what those beside it tell that have been before this layer.
+
+    Each counts by how much nearer to the surface it lies, so that a velocity goes on along normals (Adalsteinsson, Sethian 1999).
+    With equal weights short waves that run up steps of a surface in the grid would grow.
+    """
+    u, known = ti.static(faces.u, faces.known)
+    n, layer = faces.n, faces.layer
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         open_to = known[face] <= 0 and (known[face] != -1 or layer == 1)
@@ -103,15 +115,17 @@ def _extend_at(c, I, s, u: Array, known: Array, n, layer):
                 for side in ti.static(range(2)):
                     nearest = ti.max(nearest, known[_face_beside(face, I, s, n, axis, k, side)])
             if nearest > 0:
-                total, count = ti.f32(0.0), ti.f32(0.0)
+                total, parts = ti.f32(0.0), ti.f32(0.0)
                 for k in ti.static(range(s.n)):
                     for side in ti.static(range(2)):
                         other = _face_beside(face, I, s, n, axis, k, side)
                         if known[other] > 0 and known[other] <= layer:
-                            total += _told_by(other, face, u, known, layer)
-                            count += ti.f32(1.0)
-                if count > 0:
-                    u[face] = total / count
+                            nearer = _distance_at(face, s, faces, axis) - _distance_at(other, s, faces, axis)
+                            part = ti.max(nearer, faces.least)
+                            total += part * _told_by(other, face, u, known, layer)
+                            parts += part
+                if parts > 0:
+                    u[face] = total / parts
                     known[face] = layer + ti.f32(1.0)
 
 
@@ -151,15 +165,17 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
         if faces.rows[row] == 0:
             faces.rows[row] = layer + ti.f32(1.0)
         for k in range(m):
-            _extend_at(cell_of_strip(c, k), position_of(I, k), s, faces.u, known, n, layer)
+            _extend_at(cell_of_strip(c, k), position_of(I, k), s, faces)
 
 
 @argument
 class _Faces:
-    """A velocity, which of its faces are ``known``, the rows of cells that have such, and the layer that comes next."""
+    """A velocity, which of its faces are ``known``, the distance to a surface, the rows that have such faces, and the layer that comes next."""
 
     u: object
     known: object
+    phi: object
+    least: object
     rows: object
     n: object
     layer: object
@@ -264,13 +280,14 @@ def extension_kernels(loops):
         loops.each_cell_in(n * 0 + 1, begins, n, _mark_row, (known, rows, n))
 
     @ti.kernel
-    def extend(velocity: Array, known: Array, rows: Array, n: Index, layer: ti.f32):
+    def extend(velocity: Array, known: Array, phi: Array, least: ti.f32, rows: Array, n: Index, layer: ti.f32):
+        faces = _Faces(velocity, known, phi, least, rows, n, layer)
         if ti.static(width > 1):
-            faces, begins = _Faces(velocity, known, rows, n, layer), n + 2
+            begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
             loops.each_cell_in(n * 0 + 1, begins, n, _extend_row, (faces, loops.strips_from, width))
         else:
-            loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (velocity, known, n, layer))
+            loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (faces,))
 
     @ti.kernel
     def clear_unknown(velocity: Array, known: Array, n: Index):
@@ -302,10 +319,10 @@ class Extension:
         self._rows = ti.ndarray(ti.f32, rows if grid.loops.rows else 1)
         self._rows.fill(0.0)
 
-    def from_particles(self, velocity, weight, layers: int) -> None:
-        """Continue from faces with a ``weight``, which is overwritten."""
+    def from_particles(self, velocity, weight, phi, layers: int) -> None:
+        """Continue from faces with a ``weight``, which is overwritten, away from a surface ``phi``, m."""
         self._kernels.mark_weighed(weight, self.grid.n)
-        self._extend(velocity, weight, layers)
+        self._extend(velocity, weight, phi, layers)
 
     def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``.
@@ -314,13 +331,13 @@ class Extension:
         What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
-        self._extend(velocity, known, layers)
+        self._extend(velocity, known, phi, layers)
         self._kernels.clear_unknown(velocity, known, self.grid.n)
         if self.solids is not None:
             self._kernels.slip(velocity, *self.solids.arguments())
 
-    def _extend(self, velocity, known, layers: int) -> None:
+    def _extend(self, velocity, known, phi, layers: int) -> None:
         if self.grid.loops.rows:
             self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
-            self._kernels.extend(velocity, known, self._rows, self.grid.n, float(layer + 1))
+            self._kernels.extend(velocity, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer + 1))

@@ -247,7 +247,7 @@ class Liquid:
         self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self.core.take_over(velocity, self._weight)
-        self._extension.from_particles(velocity, self._weight, LAYERS)
+        self._extension.from_particles(velocity, self._weight, self.phi, LAYERS)
         self._smooth.fill_velocity(velocity, keep=True)
 
     def take_over(self, velocity) -> None:
@@ -323,7 +323,7 @@ class Liquid:
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self._crowding.find(self.particles, self._weight, self.phi, self.expansion, dt, crossed)
         self.core.take_over(velocity, self._weight)
-        self._extension.from_particles(velocity, self._weight, FEW_LAYERS)
+        self._extension.from_particles(velocity, self._weight, self.phi, FEW_LAYERS)
 
     @property
     def viscosity(self) -> Viscosity:
