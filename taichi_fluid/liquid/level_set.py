@@ -35,9 +35,9 @@ DEEPEST, HIGHEST = -0.98, 1.1
 WIDE = 3.0
 """Cells beyond which no distance is known: a way of one, and what a cubic reads beyond that."""
 KNOWN = 0.99 * WIDE
-MOST_OFF, MOST_OFF_AT_SOLIDS = {2: 0.15, 3: 0.35}, 0.4
-"""By how many cells a surface may be off what particles show of it. In disorder that is off by a tenth, in 3D, with fewer rows to a cell, by more, and where a
-surface meets a solid aslant, which has particles to one side alone, by a third."""
+MOST_OFF, MOST_OFF_AT_SOLIDS = {2: 0.15, 3: 0.45}, 0.6
+"""By how many cells a surface may be off what particles show of it. In disorder that is off by a tenth, in 3D, with fewer rows to a cell,
+by up to a third, and where a surface meets a solid aslant, which has particles to one side alone, by more. Where it is held, waves rise."""
 
 
 @ti.func

@@ -151,9 +151,12 @@ class _Surface:
 
     @ti.func
     def agreed(self, c, shown, near, dx):
-        """The distance of the surface to stay at, in cells, as far as that is ``near`` what particles show."""
+        """The distance of the surface to stay at, in cells, as far as that is ``near`` what particles show.
+
+        Also where they show no more than that it is far, in the air or in the liquid: a surface that jumped there would raise waves.
+        """
         distance, there = shown, self.there[c] / dx
-        if is_sure(there) and (is_sure(shown) or ti.abs(there - shown) < near):
+        if is_sure(there):
             there -= self.lift[1]
             off = self.stays * near
             distance = ti.min(ti.max(there, shown - off), shown + off)
