@@ -12,7 +12,7 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, cells_of, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
-from .core import BELOW, Core, closed_all_over, cover_of
+from .core import Core, closed_all_over, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .motion import distance_at
 from .particles import FULL, PER_AXIS, Particles
@@ -21,6 +21,8 @@ RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
+DEEP = 0.54
+"""How far below the surface, in cells, the centre of a cell lies at least that is full: a surface that stays is known no deeper."""
 NEAR = 2.5
 """Cells from a solid within which a cell lies beside it."""
 BESIDE = {dim: sum(max(0.5 - (k + 0.5) / m, 0.0) for k in range(m)) / m for dim, m in PER_AXIS.items()}
@@ -100,7 +102,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         own = ti.cast(starts[cell + 1] - starts[cell], ti.f32) / ti.f32(1.0 * FULL[s.n])
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
         # Beside the surface cells are not full, and lack nothing.
-        if within == 0 and (crowd > 0 or highest <= ti.f32(-BELOW) * dx):
+        if within == 0 and (crowd > 0 or highest <= ti.f32(-DEEP) * dx):
             out[c] = rate * crowd
 
 
