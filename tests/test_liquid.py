@@ -579,4 +579,5 @@ def test_nothing_squirts_from_between_a_ball_and_the_floor():
         most = max(most, int((np.abs(simulation.liquid.particles.to_numpy()["velocity"]).max(axis=1) > 9.0).sum()))
     # sqrt(2 g h) is 3.1 m/s; without the capsule the fastest drops of such a dam reach 6. A drop of a few particles may be faster (up to 10, 12.8 m/s).
     assert most < 20
-    assert shortest > 1e-3
+    # One of them makes a step as short as it is fast; squirts made them of 0.2 ms, one after the other.
+    assert shortest > 5e-4
