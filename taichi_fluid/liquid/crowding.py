@@ -12,8 +12,9 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, cells_of, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
-from .core import Core, closed_all_over, cover_of
+from .core import BELOW, Core, closed_all_over, cover_of
 from .lattice import Ground, bare_solids, ground_of
+from .level_set import MOST_OFF
 from .motion import distance_at
 from .particles import FULL, PER_AXIS, Particles
 
@@ -21,7 +22,7 @@ RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
-DEEP = 0.54
+DEEP = BELOW - max(MOST_OFF.values()) - 0.01
 """How far below the surface, in cells, the centre of a cell lies at least that is full: a surface that stays is known no deeper."""
 NEAR = 2.5
 """Cells from a solid within which a cell lies beside it."""

@@ -115,13 +115,12 @@ def _extend_at(c, I, s, faces):
                 for side in ti.static(range(2)):
                     nearest = ti.max(nearest, known[_face_beside(face, I, s, n, axis, k, side)])
             if nearest > 0:
-                total, parts = ti.f32(0.0), ti.f32(0.0)
+                total, parts, away = ti.f32(0.0), ti.f32(0.0), _distance_at(face, s, faces, axis)
                 for k in ti.static(range(s.n)):
                     for side in ti.static(range(2)):
                         other = _face_beside(face, I, s, n, axis, k, side)
                         if known[other] > 0 and known[other] <= layer:
-                            nearer = _distance_at(face, s, faces, axis) - _distance_at(other, s, faces, axis)
-                            part = ti.max(nearer, faces.least)
+                            part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
                             total += part * _told_by(other, face, u, known, layer)
                             parts += part
                 if parts > 0:
