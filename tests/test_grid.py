@@ -216,6 +216,7 @@ def doors(dim):
         (diagnostics.compute_mean, {"a": s(), "b": s(), "out": s()}),
         (diagnostics.compute_speed, {"velocity": v(), "out": s()}),
         (diagnostics.compute_wet_component, {"velocity": v(), "axis": 0, "out": s(), "weighed": False}),
+        (diagnostics.compute_wet_part, {"out": s()}),
         (diagnostics.compute_divergence, {"velocity": v(), "out": s()}),
         (diagnostics.compute_vorticity, {"velocity": v(), "out": s()}),
         (Optics(grid).compute, {"look": look, "direction": gravity, "smoke": s(), "dye": grid.array(3), "temperature": s(), "distance": s()}),

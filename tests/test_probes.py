@@ -330,6 +330,9 @@ WRONG = [
     ({"name": "p", "kind": "extreme", "quantity": "smoke", "lower": [0.31, 0.31], "upper": [0.33, 0.33]}, "no cell"),
     ({"name": "p", "kind": "load", "solid": 0}, "there are 0 solids"),
     ({"name": "a b", "kind": "load", "solid": 0}, "name is 'a b'"),
+    ({"name": "p", "kind": "gauge", "at": [0.1, 0.0], "to": [0.1, 0.5]}, "kind is 'gauge', which is for a liquid"),
+    ({"name": "p", "kind": "integral", "quantity": "volume"}, "quantity is 'volume'"),
+    ({"name": "p", "kind": "line", "quantity": "smoke", "at": [0.1, 0.1], "to": [0.1, 0.1]}, "it needs a length"),
     ({**POINT, "name": "time"}, "name is 'time', which is a column of its own"),
 ]
 
@@ -409,6 +412,48 @@ def test_of_a_liquid_what_is_below_the_surface_passes_a_plane(dim):
             row = probes.rows[-1]
         # The surface is found to a few thousandths of a cell.
         assert (row["x"], row["y"]) == pytest.approx((depth, 0.5), abs=1e-3)
+
+
+def test_a_gauge_says_how_deep_a_liquid_is_and_how_far_it_reaches(dim):
+    """Upright in a pool that a block stands in, along its floor, aslant through it; the volume is that of cells, cut ones too."""
+    depth, dx = 0.41, 1 / 16
+    block = {"shape": "box", "center": [0.75, 0.15, 0.5][:dim], "size": [0.25, 0.3, 2.0][:dim]}
+    scene = water([1.0] * dim, 16, [([0.0] * dim, [1.0, depth, 1.0][:dim])], solids=[block])
+    simulation = Simulation(scene)
+    simulation.set(level_set=simulation.grid.cell_centres()[1] - depth + np.zeros(simulation.grid.shape))
+    z = [0.5][: dim - 2]
+    lines = {
+        "free": ([0.3, 0.0, *z], [0.3, 1.0, *z]),
+        "down": ([0.3, 1.0, *z], [0.3, 0.0, *z]),
+        "block": ([0.75, 0.0, *z], [0.75, 1.0, *z]),
+        "floor": ([0.0, 0.1, *z], [1.0, 0.1, *z]),
+        "aslant": ([0.0, 0.2, *z], [0.6, 1.0, *z]),
+        "air": ([0.0, 0.8, *z], [1.0, 0.8, *z]),
+    }
+    rows = [{"name": name, "kind": "gauge", "at": at, "to": to} for name, (at, to) in lines.items()]
+    left = {"lower": [0.0] * dim, "upper": [0.5, 1.0, 1.0][:dim]}
+    rows += [
+        {"name": "all", "kind": "integral", "quantity": "volume"},
+        {"name": "left", "kind": "integral", "quantity": "volume", **left},
+    ]
+    (row,) = Probes(simulation, rows).rows
+    # The surface is found to a few hundredths of a cell, a solid's to half of one.
+    exact = {
+        "free": (depth, depth),
+        "down": (depth, 1.0),
+        "aslant": ((depth - 0.2) / 0.8, (depth - 0.2) / 0.8),
+        "air": (0.0, 0.0),
+    }
+    for name, (wet, reach) in exact.items():
+        assert (row[name], row[f"{name}.reach"]) == pytest.approx((wet, reach), abs=0.05 * dx), name
+    assert (row["block"], row["block.reach"]) == pytest.approx((depth - 0.3, depth), abs=0.5 * dx)
+    assert (row["floor"], row["floor.reach"]) == pytest.approx((0.75, 1.0), abs=0.5 * dx)
+    assert row["left"] == pytest.approx(0.5 * depth, abs=0.05 * dx)
+    assert row["all"] == pytest.approx(depth - 0.25 * 0.3, abs=0.05 * dx)
+    numbers = budget(simulation)
+    # Half a particle's place more or less below each cell of surface.
+    assert numbers["liquid_volume"] == pytest.approx(row["all"], rel=0.03)
+    assert numbers["particles"] == simulation.liquid.particles.count
 
 
 def test_a_component_of_a_liquid_is_that_of_the_liquid(dim):

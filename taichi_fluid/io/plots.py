@@ -10,7 +10,13 @@ from .files import whole_file
 
 PROFILES = 6
 """Times at which what lies along a line is drawn."""
-TITLES = {"cfl": "CFL number", "dt": "dt in s", "divergence": "divergence in 1/s", "ms": "ms a step"}
+TITLES = {
+    "cfl": "CFL number",
+    "dt": "dt in s",
+    "divergence": "divergence in 1/s",
+    "ms": "ms a step",
+    "liquid_volume": "volume of the liquid in m³ (2D: m²)",
+}
 """Of what a log has, where the name alone does not say it."""
 
 

@@ -15,8 +15,7 @@ FLOW = ("velocity", "velocity_x", "velocity_y", "velocity_z")
 OF_ALL = ("kinetic_energy", "enstrophy")
 """Integrals over the whole box only."""
 VOLUME = "volume"
-"""What flows through a plane if it is the fluid itself."""
-
+"""What flows through a plane if it is the fluid itself; as an integral how much liquid there is."""
 
 COLUMNS = ("time", "step")
 """What each row has besides what probes measure."""
@@ -30,12 +29,16 @@ class ProbeKind(NamedTuple):
         takes: Fields that it may have too.
         fields: Whether its quantity may be one of what slices show besides what is carried.
         others: What else its quantity may be.
+        of_liquids: What else of a liquid.
+        liquid: Whether there must be one.
     """
 
     needs: tuple[str, ...]
     takes: tuple[str, ...] = ()
     fields: bool = True
     others: tuple[str, ...] = ()
+    of_liquids: tuple[str, ...] = ()
+    liquid: bool = False
 
 
 _REGION = ("lower", "upper")
@@ -44,8 +47,9 @@ PROBES = {
     "point": ProbeKind(("quantity", "at"), others=FLOW),
     "line": ProbeKind(("quantity", "at", "to"), ("points",), others=FLOW),
     "plane": ProbeKind(("quantity", "axis", "position"), _REGION, fields=False, others=(VOLUME,)),
-    "integral": ProbeKind(("quantity",), _REGION, others=(*FLOW[1:], *OF_ALL)),
+    "integral": ProbeKind(("quantity",), _REGION, others=(*FLOW[1:], *OF_ALL), of_liquids=(VOLUME,)),
     "extreme": ProbeKind(("quantity",), _REGION, others=FLOW[1:]),
+    "gauge": ProbeKind(("at", "to"), liquid=True),
     "load": ProbeKind(("solid",)),
 }
 """Every kind of probe by its name."""
@@ -55,11 +59,13 @@ class Probe(Config):
     """Something that is measured again and again; see ``PROBES`` for what each kind needs."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="what its columns are called")
-    kind: Literal["point", "line", "plane", "integral", "extreme", "load"] = Field(
+    kind: Literal["point", "line", "plane", "integral", "extreme", "gauge", "load"] = Field(
         description="the value at a point, values along a line, the flux through a plane, the integral over a region, "
-        "least and largest value in it, or the force and torque on a solid"
+        "least and largest value in it, how much of a line is in a liquid, or the force and torque on a solid"
     )
-    quantity: str | None = Field(None, description="what is measured; of a plane also 'volume', the fluid itself")
+    quantity: str | None = Field(
+        None, description="what is measured; of a plane, and of a region of a liquid, also 'volume', the fluid itself"
+    )
     at: Vector | None = Field(None, description="the point, or where a line begins, m")
     to: Vector | None = Field(None, description="where a line ends, m")
     points: int | None = Field(
@@ -82,7 +88,7 @@ class Probe(Config):
 
 
 def require_probes(
-    probes: Sequence[Probe], size: Sequence[float], dx: float, carried: Sequence[str], solids: int
+    probes: Sequence[Probe], size: Sequence[float], dx: float, carried: Sequence[str], solids: int, liquid: bool
 ) -> None:
     """Raise ValueError, in words for one sentence, if one of these cannot be measured.
 
@@ -92,6 +98,7 @@ def require_probes(
         dx: Edge of a cell, m.
         carried: Names of what the flow carries.
         solids: How many there are.
+        liquid: Whether there is one.
     """
     names = [probe.name for probe in probes]
     for i, probe in enumerate(probes):
@@ -102,8 +109,10 @@ def require_probes(
             raise ValueError(
                 f"{where}.name is {probe.name!r}, as that of probes[{names.index(probe.name)}]: give another"
             )
+        if probe.row.liquid and not liquid:
+            raise ValueError(f"{where}.kind is {probe.kind!r}, which is for a liquid: the scene has no [liquid]")
         _require_fields(probe, where)
-        _require_quantity(probe, where, len(size), carried)
+        _require_quantity(probe, where, len(size), (*carried, *(probe.row.of_liquids if liquid else ())))
         _require_places(probe, where, size)
         _require_cells(probe, where, size, dx)
         if probe.solid is not None and probe.solid >= solids:
@@ -122,11 +131,11 @@ def _require_fields(probe: Probe, where: str) -> None:
         raise ValueError(f"{where} has both steps = {probe.steps} and every = {probe.every:g} s: leave one out")
 
 
-def _require_quantity(probe: Probe, where: str, dim: int, carried: Sequence[str]) -> None:
+def _require_quantity(probe: Probe, where: str, dim: int, known: Sequence[str]) -> None:
     if "quantity" not in probe.row.needs:
         return
     fields = MEASURED if probe.row.fields else ()
-    taken = (*carried, *fields, *(name for name in probe.row.others if name != "velocity_z" or dim == 3))
+    taken = (*known, *fields, *(name for name in probe.row.others if name != "velocity_z" or dim == 3))
     if probe.quantity not in taken:
         raise ValueError(
             f"{where}.quantity is {probe.quantity!r}; a probe of the kind {probe.kind!r} has {', '.join(taken)} here"
@@ -148,6 +157,8 @@ def _require_places(probe: Probe, where: str, size: Sequence[float]) -> None:
         for x, edge, axis in zip(place, size, AXES, strict=False):
             if not 0 <= x <= edge:
                 raise ValueError(f"{where}.{name} is {x:g} m along {axis}; the box reaches from 0 to {edge:g} m")
+    if probe.to is not None and probe.to == probe.at:
+        raise ValueError(f"{where}.to is {list(probe.to)}, where the line begins: it needs a length")
     if probe.axis is not None and probe.position is not None:
         axis = AXES.index(probe.axis)
         if axis >= len(size):

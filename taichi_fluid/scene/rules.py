@@ -141,7 +141,8 @@ class Scene(Config):
         self._check_initial()
         self._check_axes()
         self._check_places()
-        require_probes(self.probes, self.domain.size, self.domain.dx, tuple(self.carried), len(self.solids))
+        there = tuple(self.carried), len(self.solids), self.liquid is not None
+        require_probes(self.probes, self.domain.size, self.domain.dx, *there)
         return self
 
     def _check_look(self) -> None:

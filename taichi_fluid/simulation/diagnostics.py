@@ -23,7 +23,7 @@ from ..kernels import (
     room_for_partials,
 )
 from ..operators.differences import vorticity_at
-from ..operators.shapes import covered_part
+from ..operators.shapes import coverage, covered_part
 from ..operators.vectors import is_finite, length
 
 NOT_FINITE = 3e38
@@ -129,6 +129,11 @@ def _write_wet_component(c, I, s, u: Array, level: Array, out: Array, n, axis, w
 
 
 @ti.func
+def _write_wet_part(c, I, s, level: Array, out: Array, inv_dx):
+    out[c] = coverage(level[c], inv_dx)
+
+
+@ti.func
 def _write_vorticity(c, I, s, u: Array, out: Array, n, scale, on):
     w = vorticity_at(u, c, n, on.derivative)
     out[c] = scale * (length(w) if ti.static(n.n == 3) else w[2])
@@ -166,11 +171,20 @@ def wet_kernels(loops, given):
         each_cell(n, _write_wet_component, (velocity, level, out, n, axis, weighed))
 
     @ti.kernel
+    def write_wet_part(level: Array, out: Array, n: IntVector, inv_dx: ti.f32):
+        each_cell(n, _write_wet_part, (level, out, inv_dx))
+
+    @ti.kernel
     def wet_squares(velocity: Array, level: Array, fluid: Array, n: IntVector, partials: Array, out: Array):
         none = ti.f32(0.0)
         loops.reduce_to(out, 0, n, partials, none, add, _wet_square_at, (velocity, level, fluid, n, given))
 
-    return {"clear_air": clear_air, "write_wet_component": write_wet_component, "wet_squares": wet_squares}
+    return {
+        "clear_air": clear_air,
+        "write_wet_component": write_wet_component,
+        "write_wet_part": write_wet_part,
+        "wet_squares": wet_squares,
+    }
 
 
 @kernel_family
@@ -380,6 +394,12 @@ class Diagnostics:
         self._require(velocity, out)
         assert self.level is not None
         self._wet.write_wet_component(velocity, self.level, out, self.grid.n, axis, int(weighed))
+
+    def compute_wet_part(self, out) -> None:
+        """What part of each cell lies below the surface of a liquid, solids left aside."""
+        self.grid.require(out=out)
+        assert self.level is not None
+        self._wet.write_wet_part(self.level, out, self.grid.n, 1.0 / self.grid.dx)
 
     def compute_speed(self, velocity, out) -> None:
         """|u| at the cell centres, m/s."""

@@ -53,6 +53,7 @@ class Probes:
                 simulation.grid.dx,
                 tuple(state.carried),
                 len(solids.solids) if solids else 0,
+                simulation.liquid is not None,
             )
         except ValueError as error:
             raise SceneError(f"{error}.") from None

@@ -1,4 +1,4 @@
-"""What probes measure: values at points, fluxes through planes, integrals and extremes of regions."""
+"""What probes measure: values at points, fluxes through planes, integrals and extremes of regions, depths of a liquid."""
 
 import math
 from collections.abc import Sequence
@@ -25,6 +25,9 @@ from ..operators.interpolation import sample
 from ..operators.shapes import covered_part
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
 from .diagnostics import NOT_FINITE
+
+LOOKS = 4
+"""At a liquid along a cell of a gauge."""
 
 LINES = 4
 """Across a face, by which it is found how much of it is in a liquid, in 3D."""
@@ -243,17 +246,21 @@ def plane_kernels(loops, collocated, cut, carries, wet):
 def budget(simulation: Any) -> dict[str, Any]:
     """Energy, J (2D: J/m), enstrophy, m³/s² (2D: m²/s²), and the integral of each quantity that is carried, by name.
 
-    Of several components one number each. Faces inside solids count as what they carry, the velocity of the solid.
+    Of several components one number each. Faces inside solids count as what they carry, the velocity of the solid. Of a
+    liquid also its volume, m³ (2D: m²), and how many particles there are.
     """
     measure, velocity = simulation.diagnostics, simulation.state.velocity.current
     amounts = {
         name: [measure.amount(quantity.current, begin) for begin in quantity.begins()]
         for name, quantity in simulation.state.carried.items()
     }
+    liquid = simulation.liquid
+    of_liquid = {} if liquid is None else {"liquid_volume": liquid.volume, "particles": liquid.particles.count}
     return {
         "kinetic_energy": measure.kinetic_energy(velocity, simulation.scene.fluid.rho),
         "enstrophy": measure.enstrophy(velocity),
         "amounts": {name: each if len(each) > 1 else each[0] for name, each in amounts.items()},
+        **of_liquid,
     }
 
 
@@ -292,7 +299,9 @@ class Gauge:
         if of_velocity:
             simulation.diagnostics.compute_wet_component(velocity, AXES.index(quantity[-1]), self._array, weighed)
             return [(self._array, 0)]
-        if quantity == "pressure":
+        if quantity == VOLUME:
+            simulation.diagnostics.compute_wet_part(self._array)
+        elif quantity == "pressure":
             simulation.copy_pressure(self._array)
         else:
             getattr(simulation.diagnostics, f"compute_{quantity}")(velocity, self._array)
@@ -301,11 +310,8 @@ class Gauge:
 
     def sampled(self, probe: Probe) -> dict[str, float]:
         """Of a point or of a line: linear interpolation, as the engine looks up what it carries."""
-        places, kernels, count = (
-            self._places(probe),
-            sample_kernels(self.grid.loops, self.grid.placement),
-            probe.points or 32,
-        )
+        count = 1 if probe.to is None else probe.points or 32
+        places, kernels = self._places(probe, count), sample_kernels(self.grid.loops, self.grid.placement)
         names = [""] if probe.to is None else [f".{i}" for i in range(count)]
         dim, quantity = self.grid.dim, probe.quantity or ""
         if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
@@ -328,12 +334,25 @@ class Gauge:
             values |= {f"{name}{ends}": x for name, x in zip(names, out.to_numpy().tolist(), strict=True)}
         return values
 
-    def _places(self, probe: Probe):
-        """Points of a probe in the index space of cell centres, on the device."""
+    def gauge(self, probe: Probe) -> dict[str, float]:
+        """Of a line: how much of it lies in the liquid and in no solid, and how far from its beginning that reaches, m."""
+        assert probe.at is not None and probe.to is not None and self.simulation.liquid is not None
+        length, solids = math.dist(probe.at, probe.to), self.simulation.solids
+        count = max(2, math.ceil(LOOKS * length / self.grid.dx) + 1)
+        sampler, places = sample_kernels(self.grid.loops, self.grid.placement), self._places(probe, count)
+        out, along = ti.ndarray(ti.f32, count), []
+        for array in (self.simulation.liquid.phi, *([solids.fluid] if solids else [])):
+            sampler.sample_scalar(array, 0, places, count, self.grid.n, out)
+            along.append(out.to_numpy().astype(float))
+        wet, reach = _wet_along(*along)
+        step = length / (count - 1)
+        return {"": wet * step, ".reach": reach * step}
+
+    def _places(self, probe: Probe, count: int):
+        """So many points of a probe in the index space of cell centres, on the device."""
         if probe.name not in self._points:
             assert probe.at is not None
             way = np.subtract(probe.to or probe.at, probe.at)
-            count = 1 if probe.to is None else probe.points or 32
             part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
             x = np.minimum(np.array(probe.at) + part * way - np.array(self.grid.origin), self.grid.size)
             self._points[probe.name] = array_of(x / self.grid.dx + 0.5)
@@ -410,6 +429,27 @@ class Gauge:
         return values | {f".torque{end}": x for end, x in zip(turning, load.torque, strict=True)}
 
 
+def _wet_along(level: np.ndarray, fluid: np.ndarray | None = None) -> tuple[float, float]:
+    """Of a line of points how much lies in a liquid, and how far from the first one that reaches, in steps between points.
+
+    Args:
+        level: Distance to the surface at the points, negative in the liquid.
+        fluid: How much there is no solid; segments that are more than half in one are left out.
+    """
+    begin, end = level[:-1], level[1:]
+    part = np.where(begin < 0, 1.0, 0.0)
+    crossed = (begin < 0) != (end < 0)
+    one, two = begin[crossed], end[crossed]
+    part[crossed] = -np.minimum(one, two) / np.abs(one - two)
+    if fluid is not None:
+        part[fluid[:-1] + fluid[1:] < 1] = 0.0
+    (wet,) = np.nonzero(part)
+    if not wet.size:
+        return 0.0, 0.0
+    last = wet[-1]
+    return float(part.sum()), float(last + (part[last] if end[last] >= 0 else 1.0))
+
+
 def _ends(k: int, fields: Sequence) -> str:
     """What a component is called behind the name of its probe."""
     return f".{k}" if len(fields) > 1 else ""
@@ -421,5 +461,6 @@ _MEASURES = {
     "plane": Gauge.flux,
     "integral": Gauge.integral,
     "extreme": Gauge.extremes,
+    "gauge": Gauge.gauge,
     "load": Gauge.load,
 }

@@ -15,7 +15,7 @@ class Log:
     Each row has: ``time`` s, ``steps`` so far, ``dt`` s of the last one and ``cfl``, how many cells the fastest fluid crosses
     in it; ``iterations`` of the pressure in a step on average, the largest ``residual`` and how many solves did not
     converge; the largest ``divergence``, 1/s; ``ms`` of a step; ``kinetic_energy`` and ``enstrophy`` as ``budget`` has them, and
-    ``amount.NAME`` of each quantity; of a liquid its ``particles``.
+    ``amount.NAME`` of each quantity; of a liquid its ``liquid_volume`` and ``particles``.
 
     Args:
         simulation: What runs.
@@ -48,7 +48,5 @@ class Log:
             **measured,
             **{f"amount.{name}": amount for name, amount in amounts.items()},
         }
-        if simulation.liquid is not None:
-            row["particles"] = simulation.liquid.particles.count
         self.rows.append({name: int(value) if isinstance(value, int) else float(value) for name, value in row.items()})
         self.write(self.rows[-1])
