@@ -52,6 +52,10 @@ class View(NamedTuple):
     right: np.ndarray
     up: np.ndarray
 
+    def turned(self, across: float, upward: float) -> "View":
+        """That of rays which reach so much farther to the right and up, in parts of the way to the edges."""
+        return self._replace(forward=self.forward + across * self.right + upward * self.up)
+
     def in_cells(self, grid: Grid) -> tuple:
         """As the kernels take it: the members of an ``Eye``."""
         place = [(x - low) / grid.dx + 0.5 for x, low in zip(self.eye, grid.origin, strict=True)]

@@ -82,12 +82,22 @@ class Image:
     Attributes:
         array: The values; long enough for the largest picture so far.
         nothing: Stand-ins for arrays that a kernel takes and does not read; distinct, as Taichi wants them.
+        smooth: Whether what is drawn by rays next shall have no stairs along edges, which takes about twice as long.
     """
 
     def __init__(self, width: int, height: int):
         self.nothing = tuple(ti.ndarray(ti.f32, 1) for _ in range(4))
         self.width, self.height = _checked(width, height)
         self.array = ti.ndarray(ti.f32, 3 * width * height)
+        self.smooth, self._edges = False, ti.ndarray(ti.i32, 1)
+
+    @property
+    def edges(self):
+        """Room to say of each pixel whether it is on an edge; as much as a picture that is ``smooth`` needs."""
+        if self.smooth and self._edges.shape[0] < self.width * self.height:
+            ti.sync()  # an array in use is never freed on Vulkan
+            self._edges = ti.ndarray(ti.i32, self.width * self.height)
+        return self._edges
 
     def resize(self, width: int, height: int) -> None:
         """Another size, in pixels; the values are undefined until something is drawn. Memory only ever grows."""

@@ -2,158 +2,29 @@
 
 A ray is followed through the level set; where it meets the surface a part is reflected as Fresnel's equations have it
 (Schlick 1994), which sees the sky, and the rest goes on, refracted. On its way in the liquid it loses light by the law of
-Beer and Lambert. The floor is lit by a map of what reaches it: less below solids and deep liquid, more below crests, which
-gather light.
+Beer and Lambert. What it meets besides stands in ``surroundings``.
 """
 
 from collections.abc import Sequence
 
-from .._ti import argument, ti
+from .._ti import ti
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, int_vector, kernel_family, strides_of
-from ..operators.interpolation import inside_box, sample, uphill
-from ..operators.vectors import length
+from ..kernels import Array, IntArray, flat, float_vector, int_vector, kernel_family, strides_of
+from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
+from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .ranges import plane_of
 from .slices import Window, plane_window
 from .surfaces import Obstacle
+from .surroundings import INDEX, Body, Rock, Room, light_floor_at, refracted
 
-INDEX = 1.333
-"""Refractive index of water."""
 NORMAL_AT = ((INDEX - 1) / (INDEX + 1)) ** 2
 """Part of the light that is reflected at right angles."""
 MEETINGS = 6
 """Surfaces that a ray is followed through."""
 SHORTEST, PART = 0.15, 0.8
 """The shortest step of a ray, in cells, and part of the distance to the surface that others are long."""
-TILES = 8.0
-"""Tiles of the floor along the longest edge of the box."""
-FADE = 1.5
-"""Distance from the box at which the floor has faded by 1/e, in longest edges."""
-BEND = 2.0
-"""Cells to both sides over which the bend of a crest is seen that gathers light."""
-SHADOW = 0.25
-"""Light that a solid leaves of that which it stands in."""
-
-
-@argument
-class Body:
-    """A liquid in a box: its level set ``phi``, m, on ``n`` cells of ``dx``; what a cell of it absorbs, and its colour."""
-
-    phi: object
-    n: object
-    dx: object
-    absorption: object
-    colour: object
-
-    @ti.func
-    def height_at(self, q):
-        """Distance to the surface at a point, in cells."""
-        return sample(self.phi, 0, inside_box(q, self.n), self.n) / self.dx
-
-    @ti.func
-    def normal_at(self, q):
-        """Unit vector out of the liquid."""
-        return uphill(self.phi, q, 1.0, 0.0, self.n)
-
-    @ti.func
-    def crossed(self, before, after):
-        """Where between two points, in parts of the way, the surface is."""
-        low, high = ti.f32(0.0), ti.f32(1.0)
-        sign = ti.select(self.height_at(before) < 0, ti.f32(1.0), ti.f32(-1.0))
-        for _ in range(5):
-            middle = ti.f32(0.5) * (low + high)
-            if sign * self.height_at(before + middle * (after - before)) < 0:
-                low = middle
-            else:
-                high = middle
-        return ti.f32(0.5) * (low + high)
-
-    @ti.func
-    def wall_at(self, q):
-        """The normal, out of the box, of the side that a point is nearest to."""
-        normal, nearest = q * ti.f32(0.0), ti.f32(1e9)
-        for axis in ti.static(range(q.n)):
-            below, above = q[axis] - ti.f32(0.5), ti.cast(self.n[axis], ti.f32) + ti.f32(0.5) - q[axis]
-            if ti.min(below, above) < nearest:
-                nearest = ti.min(below, above)
-                normal = q * ti.f32(0.0)
-                normal[axis] = ti.select(below < above, ti.f32(-1.0), ti.f32(1.0))
-        return normal
-
-
-@argument
-class Room:
-    """What is around: the light from ``sun``, its direction, the ``ambient`` one; the floor's map of light, of ``size``."""
-
-    sun: object
-    ambient: object
-    direction: object
-    lit: object
-    size: object
-
-    @ti.func
-    def sky_at(self, ray):
-        """Light from above, in a direction."""
-        up = ti.min(ti.max(ray[1], ti.f32(0.0)), ti.f32(1.0))
-        horizon, zenith = ti.Vector([0.80, 0.86, 0.92], ti.f32), ti.Vector([0.22, 0.38, 0.62], ti.f32)
-        glint = ti.max(ray.dot(self.direction), ti.f32(0.0))
-        for _ in ti.static(range(8)):
-            glint *= glint
-        return horizon + ti.sqrt(up) * (zenith - horizon) + ti.f32(2.0) * glint * self.sun
-
-    @ti.func
-    def lit_at(self, q):
-        """Light that reaches the floor below a point."""
-        x = ti.Vector([q[0], q[2]]) * ti.f32(1.0)
-        last = ti.cast(self.size, ti.f32) - ti.f32(1.001)
-        x = ti.min(ti.max(x - ti.f32(1.0), x * ti.f32(0.0)), last)
-        I = ti.cast(x, ti.i32)
-        f, at = x - ti.cast(I, ti.f32), I[0] * self.size[1] + I[1]
-        low = self.lit[at] + f[1] * (self.lit[at + 1] - self.lit[at])
-        high = self.lit[at + self.size[1]] + f[1] * (self.lit[at + self.size[1] + 1] - self.lit[at + self.size[1]])
-        return low + f[0] * (high - low)
-
-    @ti.func
-    def floor_at(self, q, n):
-        """Colour of the floor at a point of it, and how much of it is left so far away."""
-        longest = ti.cast(n.max(), ti.f32)
-        tile = (q - ti.f32(0.5)) * (ti.f32(TILES) / longest)
-        across = ti.Vector([tile[0] - ti.floor(tile[0]), tile[2] - ti.floor(tile[2])])
-        line = ti.min(ti.min(across[0], across[1]), ti.min(ti.f32(1.0) - across[0], ti.f32(1.0) - across[1]))
-        odd = (ti.cast(ti.floor(tile[0]), ti.i32) + ti.cast(ti.floor(tile[2]), ti.i32)) & 1
-        shade = ti.f32(0.50) + ti.f32(0.09) * ti.cast(odd, ti.f32)
-        shade *= ti.f32(0.55) + ti.f32(0.45) * ti.min(line * ti.f32(40.0), ti.f32(1.0))
-        beyond = q - inside_box(q, n)
-        beyond[1] = ti.f32(0.0)
-        left = ti.exp(-length(beyond) / (ti.f32(FADE) * longest))
-        # What a body throws beyond the box is not known there: it fades within a few cells.
-        lit = ti.f32(1.0) + ti.exp(-length(beyond)) * (self.lit_at(q) - ti.f32(1.0))
-        light = self.ambient + ti.f32(0.5) * lit * self.sun
-        return shade * light, left
-
-
-@argument
-class Rock:
-    """Solids, whose each place is, and their colours."""
-
-    obstacle: object
-    owner: object
-    colours: object
-
-    @ti.func
-    def colour_at(self, q, room):
-        """Colour at a point of the surface."""
-        n = self.obstacle.n
-        normal = self.obstacle.normal_at(q, ti.f32(1.0))
-        nearest = flat(ti.min(ti.cast(q + ti.f32(1.0), ti.i32), n + 1), strides_of(n))
-        first = 3 * ti.cast(self.owner[nearest], ti.i32)
-        facing = ti.max(normal.dot(room.direction), ti.f32(0.0))
-        light = ti.f32(0.4) * facing * room.sun + (ti.f32(0.75) + ti.f32(0.25) * normal[1]) * room.ambient
-        for channel in ti.static(range(3)):
-            light[channel] *= self.colours[first + channel]
-        return light
 
 
 @ti.func
@@ -161,20 +32,6 @@ def reflected_part(cosine):
     """Part of the light that is reflected where it meets the surface at an angle of this cosine (Schlick 1994)."""
     miss = ti.f32(1.0) - cosine
     return ti.f32(NORMAL_AT) + ti.f32(1.0 - NORMAL_AT) * miss * miss * miss * miss * miss
-
-
-@ti.func
-def refracted(ray, normal, ratio):
-    """The direction beyond a surface whose ``normal`` is towards the ray, by Snell's law; of no length if there is none.
-
-    ``ratio`` is the index on this side over that on the other.
-    """
-    cosine = -ray.dot(normal)
-    rest = ti.f32(1.0) - ratio * ratio * (ti.f32(1.0) - cosine * cosine)
-    result = ray * ti.f32(0.0)
-    if rest > 0:
-        result = ratio * ray + (ratio * cosine - ti.sqrt(rest)) * normal
-    return result
 
 
 @ti.func
@@ -207,8 +64,20 @@ def _outer_colour(place, way, upward, first, room, backdrop, n):
 
 
 @ti.func
-def _surface_pixel(x, y, screen, backdrop, eye, body, room, rock):
-    way, upward = eye.ray(x, y, screen.size)
+def _sunken_colour(place, way, body, room):
+    """What a ray sees that stays in the liquid: the floor, if it goes down, behind what lies on the way there."""
+    glow = body.glow(room)
+    colour = glow
+    if way[1] < ti.f32(-1e-4):
+        far = (ti.f32(0.5) - place[1]) / way[1]
+        floor, _ = room.floor_at(place + far * way, body.n)
+        colour += ti.exp(-body.absorption * (body.dx * far)) * (floor - glow)
+    return colour
+
+
+@ti.func
+def _surface_colour(x, y, size, backdrop, eye, body, room, rock):
+    way, upward = eye.ray(x, y, size)
     place, n = eye.place, body.n
     passing, colour = ti.Vector([1.0, 1.0, 1.0], ti.f32), ti.Vector([0.0, 0.0, 0.0], ti.f32)
     wet, met, going = 0, 0, 1
@@ -247,15 +116,18 @@ def _surface_pixel(x, y, screen, backdrop, eye, body, room, rock):
         else:
             if wet == 1:
                 lost = ti.exp(-body.absorption * (body.dx * at))
-                colour += passing * (ti.f32(1.0) - lost) * body.colour * (ti.f32(0.15) * room.sun + room.ambient) * 0.35
+                colour += passing * (ti.f32(1.0) - lost) * body.glow(room)
                 passing *= lost
             place += at * way
             if event == 1:
                 met += 1
                 on, still, part = _meet(place, way, wet, normal)
                 mirror = way - ti.f32(2.0) * way.dot(normal) * normal
+                # The weaker ray is not followed: what it would see is guessed.
                 if wet == 0:
                     colour += passing * part * _outer_colour(place, mirror, upward, 0, room, backdrop, n)
+                elif part > 0:
+                    colour += passing * part * _sunken_colour(place, mirror, body, room)
                 passing *= ti.f32(1.0) - part
                 wet, way = still, on
                 place += ti.f32(0.02) * way
@@ -271,36 +143,7 @@ def _surface_pixel(x, y, screen, backdrop, eye, body, room, rock):
                 passing *= ti.f32(0.0)
                 going = 0
     colour += passing * _outer_colour(place, way, upward, ti.select(met == 0, 1, 0), room, backdrop, n)
-    screen.put(x, y, backdrop.shown(colour))
-
-
-@ti.func
-def _light_floor_at(i, k, lit: Array, size, body, direction, rock):
-    """What reaches a place of the floor: through solids little; below a crest, whose depth and curvature gather it, more."""
-    q = ti.Vector([ti.cast(i + 1, ti.f32), ti.f32(0.6), ti.cast(k + 1, ti.f32)])
-    _, leave = box_span(q, direction, body.n)
-    t, under, light, done = ti.f32(0.0), ti.f32(0.0), ti.f32(1.0), 0
-    wet = body.height_at(q) < 0
-    while t < leave and done == 0:
-        at = q + t * direction
-        h = body.height_at(at)
-        if ti.static(rock.obstacle.there):
-            if rock.obstacle.depth_at(inside_box(at, body.n)) < 0:
-                light, done = ti.f32(SHADOW) * light, 1
-        if h < 0:
-            under += ti.f32(0.5)
-        elif wet:
-            bend = ti.f32(-2.0 * at.n) * h
-            for axis in ti.static(range(3)):
-                step = at * ti.f32(0.0)
-                step[axis] = ti.f32(BEND)
-                bend += body.height_at(at + step) + body.height_at(at - step)
-            gathered = ti.f32(1.0) - ti.f32((1.0 - 1.0 / INDEX) / BEND**2) * under * bend
-            light *= ti.f32(1.0) / ti.min(ti.max(gathered, ti.f32(0.45)), ti.f32(2.5))
-            wet = False
-        t += ti.f32(0.5)
-    fade = ti.exp(-body.absorption * (body.dx * under))
-    lit[i * size[1] + k] = light * ti.f32(1.0 / 3.0) * (fade[0] + fade[1] + fade[2])
+    return backdrop.shown(colour)
 
 
 @ti.func
@@ -380,7 +223,7 @@ def liquid_kernels(loops, has_solids):
     ):
         body = Body(phi, n, dx, absorption, tint)
         rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
-        loops.each_pixel(lit_size, _light_floor_at, (lit, lit_size, body, direction, rock))
+        loops.each_pixel(lit_size, light_floor_at, (lit, lit_size, body, direction, rock))
 
     @ti.kernel
     def march(
@@ -393,6 +236,8 @@ def liquid_kernels(loops, has_solids):
         forward: Point,
         right: Point,
         up: Point,
+        edges: IntArray,
+        taken: ti.i32,
         phi: Array,
         n: Index,
         dx: ti.f32,
@@ -410,7 +255,10 @@ def liquid_kernels(loops, has_solids):
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         body, room = Body(phi, n, dx, absorption, tint), Room(sun, ambient, direction, lit, lit_size)
         rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
-        loops.each_pixel(size, _surface_pixel, (screen, backdrop, Eye(eye, forward, right, up), body, room, rock))
+        viewer = Eye(eye, forward, right, up)
+        loops.each_pixel(
+            size, sampled, (screen, edges, taken, _surface_colour, (size, backdrop, viewer, body, room, rock))
+        )
 
     @ti.kernel
     def fill(
@@ -491,4 +339,5 @@ class LiquidPicture:
         direction = vector(*light[2])
         kernels.light_floor(self._lit, self._size, *body, direction, *rock)
         room = (vector(*light[0]), vector(*light[1]), direction, self._lit, self._size)
-        kernels.march(*picture, *view.in_cells(grid), *body, *room, *rock)
+        for rays in rays_of(image, view, grid):
+            kernels.march(*picture, *rays, *body, *room, *rock)

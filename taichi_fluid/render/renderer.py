@@ -41,9 +41,10 @@ class Pictures(ABC):
         """
 
     @abstractmethod
-    def draw_image(self, finished: bool = True) -> None:
+    def draw_image(self, finished: bool = True, smooth: bool = False) -> None:
         """Draw what was prepared, on the device: into ``image``, or else what ``enlarge_into`` goes on from.
 
+        What rays draw has no stairs along edges if it shall be ``smooth``, for about twice the time.
         If that is not what the scene's look asks for by now (see ``prepared_for``), it is prepared first, from the
         state as it is then: a caller that draws in the midst of a step asks before.
         """
@@ -56,8 +57,8 @@ class Pictures(ABC):
         """
 
     def draw(self) -> np.ndarray:
-        """Draw what was prepared; ``(height, width, 3)`` bytes, the first row on top. See ``draw_image``."""
-        self.draw_image()
+        """Draw what was prepared, smoothly; ``(height, width, 3)`` bytes, the first row on top. See ``draw_image``."""
+        self.draw_image(smooth=True)
         return self.image.to_numpy()
 
     def render(self) -> np.ndarray:
@@ -148,13 +149,14 @@ class Renderer(Pictures):
         look = self.simulation.scene.look
         self._view(look).measure(look)
 
-    def draw_image(self, finished: bool = True) -> None:
+    def draw_image(self, finished: bool = True, smooth: bool = False) -> None:
         """Draw what was prepared into ``image``; else without what ``enlarge_into`` lays over it."""
         self.simulation.grid.require_runtime()
         look = self.simulation.scene.look
         if not self.prepared_for(look):
             self.prepare()
         self._parts.begin()
+        self.image.smooth = smooth
         self._view(look).draw(look, self.image)
         if finished:
             self._parts.finish(self.image)

@@ -4,9 +4,10 @@ So smoke was drawn before graphics cards could march rays: a few dozen textured 
 """
 
 from .._ti import ti
-from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
+from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, Optics
 from .surfaces import Lamp, Obstacle, Surface, surface_arguments
@@ -19,9 +20,9 @@ DEEPEST = 0.3
 
 
 @ti.func
-def _sheets_pixel(x, y, screen, backdrop, eye, medium, normal, sheets, surface):
+def _sheets_colour(x, y, size, backdrop, eye, medium, normal, sheets, surface):
     """``sheets`` of them, perpendicular to the axis whose unit vector is ``normal``."""
-    ray, upward = eye.ray(x, y, screen.size)
+    ray, upward = eye.ray(x, y, size)
     enter, leave = box_span(eye.place, ray, medium.n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
@@ -53,7 +54,7 @@ def _sheets_pixel(x, y, screen, backdrop, eye, medium, normal, sheets, surface):
             colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
             passing = ti.f32(0.0)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
-    screen.put(x, y, backdrop.shown(colour))
+    return backdrop.shown(colour)
 
 
 @kernel_family
@@ -64,15 +65,18 @@ def sheet_kernels(loops, has_solids):
     @ti.kernel
     def blend_sheets(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
-        right: Point, up: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, normal: Point, sheets: ti.i32,
-        distance: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
-        direction: Point,
+        right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
+        normal: Point, sheets: ti.i32, distance: Array, owner: Array, colours: Array, light: Array, light_n: Index,
+        sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop, medium = Screen(image, size), Backdrop(top, bottom, exposure), Medium(extinction, glow, n)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
+        viewer = Eye(eye, forward, right, up)
         each_pixel(
-            size, _sheets_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, normal, sheets, surface)
+            size,
+            sampled,
+            (screen, edges, taken, _sheets_colour, (size, backdrop, viewer, medium, normal, sheets, surface)),
         )
 
     return (blend_sheets,)
@@ -89,6 +93,8 @@ def render_sheets(
     grid.require_runtime()
     along = max(range(3), key=lambda axis: abs(view.forward[axis]))
     normal = float_vector(3)(*(float(axis == along) for axis in range(3)))
-    picture = (*image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid))
+    picture = (*image.screen, *backdrop_arguments(background, exposure))
     volume = (*optics.medium, normal, sheets, *surface_arguments(surfaces, image.nothing, 3))
-    sheet_kernels(grid.loops, surfaces is not None).blend_sheets(*picture, *volume)
+    kernels = sheet_kernels(grid.loops, surfaces is not None)
+    for rays in rays_of(image, view, grid):
+        kernels.blend_sheets(*picture, *rays, *volume)

@@ -87,7 +87,7 @@ class SideBySide(Pictures):
         """Whether ``draw`` could show this look."""
         return all(half.prepared_for(look) for half in self._halves)
 
-    def draw_image(self, finished: bool = True) -> None:
+    def draw_image(self, finished: bool = True, smooth: bool = False) -> None:
         """Draw what was prepared into ``image``; else only the halves, for ``enlarge_into``."""
         if not self.prepared_for(self.comparison.scene.look):
             self.prepare()
@@ -95,7 +95,7 @@ class SideBySide(Pictures):
         for half in self._halves:
             half.measure()
         for half in self._halves:
-            half.draw_image(finished)
+            half.draw_image(finished, smooth)
         if finished:
             self._join([half.image for half in self._halves], self.image)
 

@@ -1,11 +1,12 @@
 """The volume view in 3D: emission and absorption along the rays of a camera; and its 2D sister, a lit slab."""
 
 from .._ti import argument, local, subscript, ti, traced
-from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box, place_of, sample_at
 from ..operators.noise import hash_01
 from .bricks import Occupancy, steps_to_leave
 from .camera import Eye, View, box_span
+from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, RAY_STEP, Optics
 from .ranges import plane_of
@@ -43,8 +44,8 @@ class Medium:
 
 
 @ti.func
-def _march_pixel(x, y, screen, backdrop, eye, medium, bricks, surface):
-    ray, upward = eye.ray(x, y, screen.size)
+def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
+    ray, upward = eye.ray(x, y, size)
     enter, leave = box_span(eye.place, ray, medium.n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
@@ -72,7 +73,7 @@ def _march_pixel(x, y, screen, backdrop, eye, medium, bricks, surface):
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
-    screen.put(x, y, backdrop.shown(colour))
+    return backdrop.shown(colour)
 
 
 @ti.func
@@ -101,15 +102,18 @@ def volume_kernels(loops, has_solids):
     @ti.kernel
     def march(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
-        right: Point, up: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, occupied: Array, brick_n: Index,
-        distance: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
-        direction: Point,
+        right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
+        occupied: Array, brick_n: Index, distance: Array, owner: Array, colours: Array, light: Array, light_n: Index,
+        sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
-        each_pixel(size, _march_pixel, (screen, backdrop, Eye(eye, forward, right, up), medium, bricks, surface))
+        viewer = Eye(eye, forward, right, up)
+        each_pixel(
+            size, sampled, (screen, edges, taken, _volume_colour, (size, backdrop, viewer, medium, bricks, surface))
+        )
 
     @ti.kernel
     def slab(
@@ -140,9 +144,11 @@ def render_volume(
     """
     grid = optics.grid
     grid.require_runtime()
-    picture = (*image.screen, *backdrop_arguments(background, exposure), *view.in_cells(grid))
+    picture = (*image.screen, *backdrop_arguments(background, exposure))
     volume = (*optics.medium, *optics.bricks, *surface_arguments(surfaces, image.nothing, 3))
-    volume_kernels(grid.loops, surfaces is not None).march(*picture, *volume)
+    kernels = volume_kernels(grid.loops, surfaces is not None)
+    for rays in rays_of(image, view, grid):
+        kernels.march(*picture, *rays, *volume)
 
 
 def render_slab(optics: Optics, image: Image, background, exposure: float, surfaces: tuple | None = None) -> None:
