@@ -1,12 +1,13 @@
 """What the backends are called and can hold, what a number may be, and a file: known before Taichi is imported."""
 
 import contextlib
+import difflib
 import gc
 import math
 import operator
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any
 
@@ -65,6 +66,12 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         size = max(status.st_size, len(content))
         raise ValueError(f"has {size} bytes; it may have {most} at most")
     return content
+
+
+def near(name: str, known: Iterable[str], others: Sequence[str] = ()) -> str:
+    """What a sentence that names ``known`` begins with: ``the``, after a question if one of them, or of ``others``, was meant."""
+    meant = [*difflib.get_close_matches(name[:80], list(known), n=1), *others]
+    return f"did you mean {meant[0]!r}? The" if meant else "the"
 
 
 def shortened(value: Any, most: int = 80) -> str:

@@ -285,7 +285,7 @@ def test_a_disk_that_is_full_ends_a_run_in_a_sentence_and_its_film_is_finished(t
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    assert "the checkpoint 'plume2d.checkpoint'" in done.stderr.splitlines()[-1]
+    assert "the checkpoint 'film.checkpoint'" in done.stderr.splitlines()[-1]
     assert sorted(os.listdir(tmp_path)) == ["film.mp4", "film.png"]
 
 
@@ -484,7 +484,7 @@ def test_what_ends_a_run_leaves_a_checkpoint(number, tmp_path):
     process = command(
         "demo", "plume2d", *SMALL, "--frames", "4000", "--out", "film.mp4", "--checkpoint-every", "2", cwd=tmp_path
     )
-    path = tmp_path / "plume2d.checkpoint"
+    path = tmp_path / "film.checkpoint"  # beside the film
     until = time.monotonic() + 200
     while not before(path).exists():
         assert process.poll() is None and time.monotonic() < until, process.communicate()

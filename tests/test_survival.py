@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from taichi_fluid import backend
 from taichi_fluid.app.commands import main
 from taichi_fluid.io import files
 from taichi_fluid.io.files import OutputError, remove_leftovers, whole_file
@@ -127,6 +128,45 @@ def test_a_second_has_a_key_frame(tmp_path, fps):
     with av.open(str(tmp_path / "film.mp4")) as container:
         keys = [k for k, packet in enumerate(p for p in container.demux(video=0) if p.size) if packet.is_keyframe]
     assert max(np.diff([*keys, 50])) <= max(1, fps)
+
+
+def test_a_film_that_is_finished_has_no_fragments_and_says_how_long_it_is(tmp_path):
+    """Readers that seek, and those that only look at the header, found no pictures in one of fragments."""
+    video = VideoWriter(tmp_path / "film.mp4", 64, 48, 24.0)
+    for k in range(60):
+        video.write(picture(4 * k))
+    video.close()
+    assert b"moof" not in (tmp_path / "film.mp4").read_bytes()
+    with av.open(str(tmp_path / "film.mp4")) as container:
+        stream = container.streams.video[0]
+        assert (stream.frames, float(stream.duration * stream.time_base)) == (60, 2.5)
+        context = stream.codec_context
+        assert (context.color_primaries, context.color_trc, context.colorspace) == (1, 13, 1)
+    assert os.listdir(tmp_path) == ["film.mp4"]
+
+
+def short_run(*options):
+    """Two pictures of a small scene."""
+    small = ["--resolution", "8", "--frames", "2", "--set", "output.width=16", "--set", "output.height=16"]
+    return CliRunner().invoke(main, ["demo", "plume2d", "--arch", "cpu", *small, *options])
+
+
+@pytest.mark.parametrize(
+    "option", ["--json a.json", "--plot a.svg --log b.csv", "--log a.csv", "--checkpoint a", "--checkpoint-every 1"]
+)
+def test_no_file_of_a_run_goes_unless_it_may(tmp_path, monkeypatch, option):
+    """Numbers, plots and checkpoints of another run were replaced without a word, and rows were never."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(backend, "start", lambda arch="auto": "cpu")
+    name = "film.checkpoint" if "every" in option else option.split()[1]
+    Path(name).write_text("somebody's")
+    refused = short_run("--out", "film.mp4", *option.split())
+    assert refused.exit_code == 2 and f"{name}' is there already" in refused.output, refused.output
+    assert "--overwrite" in refused.output
+    assert os.listdir() == [name] and Path(name).read_text() == "somebody's"
+    done = short_run("--out", "film.mp4", *option.split(), "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert Path(name).read_bytes()[:10] != b"somebody's"
 
 
 # Temporary files of processes that are gone

@@ -312,7 +312,7 @@ def test_the_files_hold_what_both_have_found(validated):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["cavity"], "there is no case 'cavity': did you mean 'cavity-400'? There are taylor-green"),
+        (["cavity"], "there is no case 'cavity': did you mean 'cavity-400'? The cases are taylor-green"),
         (["couette", "--quick", "--resolution", "8"], "leave one out"),
         (["couette", "--append"], "--json"),
         (["couette", "--set", "fluid.viscosity=1"], "only solver.… may be changed"),

@@ -23,13 +23,14 @@ from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from ..scene.memory import gib
 from .interrupts import interruptible
 from .measuring import bench
-from .running import Begun, common, run_scene
+from .running import common, run_scene
 from .validating import validate
+from .wanted import Begun
 from .warming import warm
-from .words import PATH, complete_scene, print_wide, say, stop
+from .words import PATH, Sentences, complete_scene, print_wide, say, stop
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Sentences, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="taichi-fluid", prog_name="taichi-fluid")
 def main() -> None:
     """A grid fluid engine in Taichi: smoke, fire, water and solids in 2D and 3D, on CUDA, Vulkan, Metal and CPU."""

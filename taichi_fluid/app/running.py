@@ -4,23 +4,23 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..errors import NotFinite, TaichiUnavailable, Terminated, last_line, terminable
-from ..io.files import OutputError, remove_leftovers, require_writable, write_json
-from ..io.outputs import Outputs, require_apart, require_surfaces
+from ..io.files import OutputError, remove_leftovers, write_json
+from ..io.outputs import Outputs
 from ..io.rhythm import rhythm_of
-from ..io.series import SeriesFile, require_series
-from ..io.stored import CheckpointError, read
+from ..io.series import SeriesFile
+from ..io.stored import CheckpointError
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.beginnings import BeginningError
 from ..scene.memory import gib, require_memory
 from ..scene.pictures import PictureError
 from .interrupts import interruptible
-from .measuring import require_plot
+from .wanted import Begun, Numbers
 from .words import PATH, parse_settings, say, stop, stop_broken_off
 
 if TYPE_CHECKING:
@@ -28,133 +28,6 @@ if TYPE_CHECKING:
     from ..simulation.comparison import Comparison
 
 T = TypeVar("T")
-
-
-class Numbers(NamedTuple):
-    """Files of numbers that a run is asked for.
-
-    Attributes:
-        json: Of the run as a whole.
-        probes: What the scene's probes measure, a line for each time.
-        plot: A picture of that.
-        overwrite: Whether a recording that is there already is replaced.
-        checkpoint: Where the state is kept.
-        every: How often it is, in words; see ``io.rhythm``.
-        surfaces: A folder for the surface of a liquid at each picture.
-        log: How the run is doing, a line at each picture.
-        on_blow_up: What becomes of a flow that blows up: "stop", or "halve", which tries again with half the time step.
-    """
-
-    json: Path | None
-    probes: Path | None
-    plot: Path | None
-    overwrite: bool = False
-    checkpoint: Path | None = None
-    every: str | None = None
-    surfaces: Path | None = None
-    log: Path | None = None
-    on_blow_up: str = "stop"
-
-    @property
-    def any(self) -> bool:
-        """Whether there are any."""
-        files = (self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log)
-        return any(file is not None for file in files) or self.on_blow_up != "stop"
-
-    def checkpoints_of(self, scene: Scene) -> Path | None:
-        """Where checkpoints of a scene go, if any are wanted.
-
-        Raises:
-            OutputError: for a place or a rhythm that cannot be, and for a scene of two flows.
-        """
-        if self.checkpoint is None and self.every is None:
-            return None
-        path = self.checkpoint or Path(f"{scene.name}.checkpoint")
-        if scene.look.compare:
-            raise OutputError("look.compare is true: a checkpoint holds one flow, and not both grids.")
-        require_writable(path, "the checkpoint")
-        try:
-            rhythm_of(self.every)
-        except ValueError as error:
-            raise OutputError(f"{error}.") from None
-        return path
-
-    def require(self, scene: Scene, outputs: Outputs | None, file: Path | None = None) -> None:
-        """Raise OutputError, in one sentence, for a file that cannot be made, has nothing to hold, or is another: ``file`` is the scene's."""
-        if scene.look.compare and self.on_blow_up != "stop":
-            raise OutputError("look.compare is true: --on-blow-up halve takes back one flow, and not both grids.")
-        if self.surfaces:
-            require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
-        if self.log:
-            require_series(self.log, "the log")
-        names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
-        wanted = [(option, what, path) for (option, what), path in zip(names.items(), self, strict=False) if path]
-        for option, what, path in wanted:
-            if option == "--plot" and not scene.probes and not self.log:
-                raise OutputError(
-                    "--plot is given and there is nothing to draw: give --log, or the scene [[probes]], or leave that out."
-                )
-            if option == "--probes" and not scene.probes:
-                raise OutputError(
-                    "--probes is given and the scene has no probes: give it [[probes]], or leave that out."
-                )
-            if option == "--json":
-                require_writable(path, what)
-            elif option == "--probes":
-                require_series(path, what)
-            else:
-                require_plot(path)
-        others = [(what, path) for _, what, path in wanted]
-        others += [("the log", self.log), ("the checkpoint", self.checkpoints_of(scene))]
-        require_apart([("the scene", file), *others], outputs, self.surfaces)
-
-
-class Begun:
-    """A run that goes on from a checkpoint.
-
-    Args:
-        path: The file.
-
-    Raises:
-        CheckpointError: if it is none.
-    """
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.scene, self._arrays, self._numbers = read(path)
-        self._built = False
-
-    def pictures(self, scene: Scene) -> int:
-        """How many pictures of a scene's recording have been taken before."""
-        return round(self._numbers["time"] * scene.output.fps)
-
-    def require_grid(self, scene: Scene) -> None:
-        """Raise SceneError if a scene has other cells than the checkpoint."""
-        own, other = self.scene.domain, scene.domain
-        if (own.shape, own.grid) != (other.shape, other.grid):
-            cells = [f"{' x '.join(map(str, each.shape))} on the {each.grid} grid" for each in (own, other)]
-            raise SceneError(
-                f"the checkpoint has {cells[0]} and the scene {cells[1]}: leave out what of --resolution and --set "
-                "changes that."
-            )
-
-    def require_rest(self, scene: Scene) -> None:
-        """Raise SceneError if no pictures of a scene's recording are left."""
-        if scene.output.frames <= self.pictures(scene):
-            raise SceneError(
-                f"output.frames is {scene.output.frames}, and the checkpoint stands at picture {self.pictures(scene)}: "
-                "ask for more by --frames."
-            )
-
-    def build(self, scene: Scene) -> "Simulation":
-        """The flow of the checkpoint; when asked again, for another grid, a new one."""
-        from ..io.checkpoint import restored
-        from ..simulation import Simulation
-
-        if self._built:
-            return Simulation(scene)
-        self._built = True
-        return restored(self.path, scene, self._arrays, self._numbers)
 
 
 def _window_arch(arch: str) -> str:
@@ -196,7 +69,7 @@ def common(command: Callable) -> Callable:
         click.option(
             "--checkpoint", "checkpoint", type=PATH, metavar="FILE",
             help="Record, and keep the state at the end, or where Ctrl-C or a signal breaks it off, to go on with 'resume'.  "
-            "[default: NAME.checkpoint here]",
+            "[default: beside the recording, called alike]",
         ),
         click.option(
             "--checkpoint-every", "every", metavar="N|30s",
@@ -215,7 +88,7 @@ def common(command: Callable) -> Callable:
             "--on-blow-up", "on_blow_up", type=click.Choice(("stop", "halve")), default="stop", show_default=True,
             help="Record, and if the flow blows up, end; or go back to the last picture, once, with half the time step.",
         ),
-        click.option("--overwrite", is_flag=True, help="Replace a recording that is there already."),
+        click.option("--overwrite", is_flag=True, help="Replace files that are there already."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -230,7 +103,7 @@ def run_scene(
     headless: bool,
     out: Path | None,
     settings: Sequence[str],
-    begun: "Begun | None" = None,
+    begun: Begun | None = None,
     file: Path | None = None,
     **wanted: Any,
 ) -> None:
@@ -262,8 +135,9 @@ def run_scene(
             if headless or recording:
                 begun.require_rest(scene)
         outputs = Outputs.plan(out, name, overwrite=numbers.overwrite) if headless or recording else None
-        numbers.require(scene, outputs, file)
-        copies = (numbers.checkpoints_of(scene) is not None) + (numbers.on_blow_up != "stop")
+        numbers = numbers.placed(scene.name, outputs, begun)
+        numbers.require(scene, outputs, begun, file)
+        copies = (numbers.checkpoint is not None) + (numbers.on_blow_up != "stop")
         require_installed(scene)
         require_memory(scene, copies)
     except (SceneError, OutputError) as error:
@@ -277,7 +151,7 @@ def run_scene(
 
 
 def _show_or_record(
-    scene: Scene, arch: str, outputs: Outputs | None, name: str, numbers: Numbers, begun: "Begun | None"
+    scene: Scene, arch: str, outputs: Outputs | None, name: str, numbers: Numbers, begun: Begun | None
 ) -> None:
     """Start a backend, and open a window; record where ``outputs`` are given, or where no window can open."""
     from .. import backend
@@ -328,7 +202,7 @@ def _cells(scene: Scene) -> str:
     return " x ".join(map(str, scene.domain.shape)) + (" cells on both grids" if scene.look.compare else " cells")
 
 
-def show_window(scene: Scene, arch: str, begun: "Begun | None" = None) -> None:
+def show_window(scene: Scene, arch: str, begun: Begun | None = None) -> None:
     """Open the window, and when it is closed name what was written; Ctrl-C is one way to close it, once it is there."""
     from rich.console import Console
 
@@ -351,7 +225,7 @@ def show_window(scene: Scene, arch: str, begun: "Begun | None" = None) -> None:
 
 
 @terminable()
-def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, begun: "Begun | None" = None) -> None:
+def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, begun: Begun | None = None) -> None:
     """Record as many frames as the scene asks for, and write the numbers of the run where they are asked for."""
     from rich.console import Console
 
@@ -391,6 +265,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
             )
         if wanted.overwrite:
             outputs.make_room()
+            wanted.make_room(begun)
         recorder = Recorder(outputs, output.frames - first, output.width, output.height, output.fps)
         if wanted.probes:
             files["probes"] = SeriesFile(wanted.probes)
@@ -398,7 +273,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         if wanted.probes or (wanted.plot and scene.probes):
             with waiting.told_on(Console(stderr=True)):
                 probes = Probes(own_of(flow), write=files.get("probes"))
-        path = wanted.checkpoints_of(scene)
+        path = wanted.checkpoint
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every))
         surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
         each = [] if surfaces is None else [lambda steps: surfaces.write()]

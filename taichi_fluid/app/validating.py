@@ -1,6 +1,5 @@
 """``taichi-fluid validate``: published flows, the engine's figures beside what they should be."""
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import click
 
 from ..errors import TaichiUnavailable, Terminated, terminable
 from ..io.files import OutputError, require_writable, require_writable_folder, write_json
-from ..limits import ARCHS
+from ..limits import ARCHS, near
 from ..scene import SceneError
 from .interrupts import interruptible
 from .words import PATH, parse_settings, print_wide, require_plot_library, stop, stop_broken_off
@@ -90,9 +89,7 @@ def validate(**options: Any) -> None:
         return
     for name in wanted.names:
         if name not in CASES:
-            near = difflib.get_close_matches(name, CASES, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            stop(f"there is no case {name!r}: {hint}There are {', '.join(CASES)}.")
+            stop(f"there is no case {name!r}: {near(name, CASES)} cases are {', '.join(CASES)}.")
     try:
         changes = parse_settings(wanted.settings) | ({"solver.scheme": wanted.scheme} if wanted.scheme else {})
         _require_sense(wanted, changes)

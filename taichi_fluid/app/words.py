@@ -27,6 +27,28 @@ def stop_broken_off(broken: BaseException, rest: str) -> NoReturn:
     stop(f"stopped by the keyboard; {rest}", status=130)
 
 
+class Sentences(click.Group):
+    """Commands whose bad input ends them with one sentence, as whatever else is bad does."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        """Run, and if it stands alone end the process."""
+        if not standalone_mode:
+            return super().main(*arguments, standalone_mode=False, **options)
+        try:
+            status = super().main(*arguments, standalone_mode=False, **options)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        except click.ClickException as error:
+            words = error.format_message().rstrip(".").replace("\n", " ")
+            end = "" if words.endswith("?") else ";"
+            help_of = getattr(getattr(error, "ctx", None), "command_path", "taichi-fluid")
+            stop(f"{words[:1].lower()}{words[1:]}{end} see '{help_of} --help'.", error.exit_code)
+        except click.Abort:
+            stop("stopped by the keyboard.", status=130)
+        raise SystemExit(status if isinstance(status, int) else 0)
+
+
 class PathType(click.Path):
     """A path that names something; an empty one would be the current folder, which nobody has typed."""
 
@@ -56,10 +78,11 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise SceneError(f"--set {setting!r} is not key=value, for example --set fluid.viscosity=1e-4.")
+        key = re.sub(r"\[([0-9]+)\]", r".\1", key.strip())  # a place in a list, in either spelling
         try:
-            changes[key.strip()] = parse_toml(f"value = {text}", f"--set {key.strip()}")["value"]
+            changes[key] = parse_toml(f"value = {text}", f"--set {key}")["value"]
         except SceneError:
-            changes[key.strip()] = text
+            changes[key] = text
     return changes
 
 

@@ -98,6 +98,12 @@ def require_writable(path: Path, what: str) -> None:
     _try_writing(path, f"{what} {str(path)!r}")
 
 
+def require_free(path: Path, what: str, overwrite: bool = False) -> None:
+    """Raise OutputError, in one sentence, if there is something at ``path`` already that may not be replaced."""
+    if os.path.lexists(path) and not overwrite:
+        raise OutputError(f"{what} {str(path)!r} is there already: give another name, or --overwrite it.")
+
+
 def require_writable_folder(folder: Path, what: str) -> None:
     """Raise OutputError, in one sentence, unless ``folder`` (or the nearest one above it) can be written into."""
     _try_writing(folder / "x", f"{what} {str(folder)!r}")

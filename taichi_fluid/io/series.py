@@ -6,18 +6,17 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from .files import OutputError, require_writable
+from .files import OutputError, require_free, require_writable
 
 SUFFIXES = (".csv", ".jsonl")
 
 
-def require_series(path: Path, what: str) -> None:
-    """Raise OutputError, in one sentence, unless a new file of rows can be made at ``path``."""
+def require_series(path: Path, what: str, overwrite: bool = False) -> None:
+    """Raise OutputError, in one sentence, unless a file of rows can be made at ``path``, a new one if not ``overwrite``."""
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(f"{what} {str(path)!r} has a suffix that is not written: give FILE.csv or FILE.jsonl.")
     require_writable(path, what)
-    if path.exists():
-        raise OutputError(f"{what} {str(path)!r} is there already: give another name.")
+    require_free(path, what, overwrite)
 
 
 class SeriesFile:

@@ -18,6 +18,8 @@ FORMAT = 3
 """Version of what is written; another one is refused."""
 BEFORE = ".before"
 """What the name of the checkpoint before the last one ends with."""
+LONGEST_HEADER = 10**8
+"""In bytes, as the format has it (safetensors)."""
 NUMBERS, SCENE, SUM, MARK = "numbers", "scene", "sha256", "taichi_fluid.checkpoint"
 """Keys of the metadata."""
 
@@ -56,7 +58,8 @@ def _read_one(path: Path) -> tuple[Scene, dict[str, np.ndarray], dict[str, Any]]
         raise CheckpointError(f"there is no checkpoint {str(path)!r}.")
     try:
         with path.open("rb") as file:
-            if file.read(9)[8:] not in (b"{", b""):  # where the header begins
+            first = file.read(9)  # how long the header is, and where it begins
+            if first[8:] not in (b"{", b"") or int.from_bytes(first[:8], "little") > LONGEST_HEADER:
                 raise CheckpointError(f"{str(path)!r} is no checkpoint.")
         with safe_open(path, framework="numpy") as file:
             texts = file.metadata() or {}

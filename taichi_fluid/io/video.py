@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .files import OutputError
+from .files import OutputError, whole_file
 from .outputs import part_of
 
 BT709, SRGB_TRANSFER = 1, 13
@@ -21,9 +21,9 @@ BT709, SRGB_TRANSFER = 1, 13
 class VideoWriter:
     """Writes H.264 in an MP4 that plays as far as it has come, whatever ends the process.
 
-    It stands beside its place as ``NAME.part.mp4`` (see ``outputs.part_of``) until ``close`` gives it its name. It is
-    fragmented (ISO/IEC 14496-12, movie fragments): each second of it is whole by itself and on the disk before the next
-    one begins, and no picture waits for later ones.
+    It stands beside its place as ``NAME.part.mp4`` (see ``outputs.part_of``), fragmented (ISO/IEC 14496-12, movie
+    fragments): each second of it is whole by itself and on the disk before the next one begins, and no picture waits for
+    later ones. ``close`` copies what is encoded into an ordinary file, which says how long it is, and gives that its name.
 
     Args:
         path: Where the video shall stand; an empty file there, which keeps its name free, goes.
@@ -103,11 +103,24 @@ class VideoWriter:
         try:
             self._container.close()
             os.fsync(self._file.fileno())
+            self._make_whole()
             self._file.close()
-            os.replace(self._part, self.path)
+            self._part.unlink()
         except OSError as error:
             self._break(error)
             raise
+
+    def _make_whole(self) -> None:
+        """Copy what is encoded into a file without fragments."""
+        with whole_file(self.path) as temporary, self._part.open("rb") as part, temporary.open("w+b") as file:
+            with self._av.open(part) as source, self._av.open(file, "w", format="mp4") as copy:
+                stream = copy.add_stream_from_template(source.streams.video[0])
+                for packet in source.demux(video=0):
+                    if packet.dts is not None:  # which the last one, without contents, has not
+                        packet.stream = stream
+                        copy.mux(packet)
+            file.flush()
+            os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Drop what was written."""

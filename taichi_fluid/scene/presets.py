@@ -1,8 +1,8 @@
 """The scenes inside the package."""
 
-import difflib
 from importlib import resources
 
+from ..limits import near
 from .rules import Scene
 from .text import SceneError
 
@@ -20,7 +20,6 @@ def preset(name: str) -> Scene:
         SceneError: if there is none of that name.
     """
     if name not in preset_names():
-        near = difflib.get_close_matches(name, preset_names(), n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise SceneError(f"unknown scene {name!r}: {hint}The scenes are {', '.join(preset_names())}.")
+        names = preset_names()
+        raise SceneError(f"unknown scene {name!r}: {near(name, names)} scenes are {', '.join(names)}.")
     return Scene.loads((resources.files("taichi_fluid") / "scenes" / f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,6 +1,5 @@
 """Scenes as text: TOML to nested values and back, and a sentence for what cannot be."""
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from ..boundaries.sides import Boundary
-from ..limits import is_number, shortened
+from ..limits import is_number, near, shortened
 from ..limits import read_file as read_bounded
 from .bodies import SOLIDS, SOURCES, Picture
 from .fields import PartOfSide, SideOfBox
@@ -151,12 +150,11 @@ def _unknown(
 ) -> str:
     keys = _keys(model, parents, values)
     parent = ".".join(map(str, parents)) or "a scene"
-    near = difflib.get_close_matches(str(leaf)[:80], keys, n=1)
     elsewhere = [f"{table}.{leaf}" for table in model.model_fields if leaf in _keys(model, [table], {})]
-    meant = [*near, *elsewhere]
-    hint = f"did you mean {meant[0]!r}? " if meant else ""
-    return f"unknown key {shortened(key)}: {hint}" + (
-        f"The keys of {parent} are {', '.join(keys)}." if keys else f"{parent} has no keys."
+    return f"unknown key {shortened(key)}: " + (
+        f"{near(str(leaf), keys, elsewhere)} keys of {parent} are {', '.join(keys)}."
+        if keys
+        else f"{parent} has no keys."
     )
 
 
@@ -196,12 +194,21 @@ def _of_number(problem: Mapping[str, Any], problems: Sequence[Mapping[str, Any]]
     return {**problem, "loc": place, "msg": said}
 
 
+def _first_of(problems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first problem; where a key is missing and another there that nobody knows, that is what was mistyped."""
+    first = problems[0]
+    if first["type"] != "missing":
+        return first
+    beside = (p for p in problems if p["type"] == "extra_forbidden" and p["loc"][:-1] == first["loc"][:-1])
+    return next(beside, first)
+
+
 def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
     problems = error.errors(include_url=False)
     # A side is a kind or a table; of a table that fails, what is wrong inside it says more.
     in_table = (p for p in problems if SideOfBox.__name__ in p["loc"][:-1])
-    problem = _of_number(next(in_table, problems[0]), problems)
+    problem = _of_number(next(in_table, _first_of(problems)), problems)
     path, value, kind = _path(problem["loc"], values), problem["input"], problem["type"]
     where = ".".join(map(str, path))
     shown = shortened(value, 60)
@@ -224,8 +231,9 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
         return f"{where} is {shown}: it should be a table" + (f" with {', '.join(keys)}." if keys else " of its keys.")
     if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
         *keys, last = SideOfBox.model_fields
+        the = near(value, Boundary) if isinstance(value, str) else "the"
         return (
-            f"{where} is {shown}: boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
+            f"{where} is {shown}: {the} boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
         )
     allowed = problem["msg"].replace("Input should", "it should", 1).replace("Tuple should", "it should", 1)

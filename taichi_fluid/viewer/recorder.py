@@ -19,9 +19,11 @@ from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
 from ..simulation.flow import TooManySteps
 from .halving import Halving
 from .keeping import Keeping
-from .waiting import Waiting
+from .waiting import Waiting, now_and_then
 
 SHEET_PICTURES = 6
+LINE_SECONDS = 10.0
+"""Between two lines about how far a recording is, where there is no terminal for a bar."""
 
 UNBALANCED = 1e-3
 """Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
@@ -116,6 +118,7 @@ def record(
         renderer.keep_with_flow()
         with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
             task = progress.add_task(flow.scene.name, total=output.frames - first, numbers="")
+            tell = (lambda text: None) if console.is_terminal else now_and_then(console, LINE_SECONDS, at_once=False)
             with waiting.told_on(console, lambda text: progress.update(task, numbers=text, refresh=True)):
                 for _ in range(first, output.frames):
                     taken = _advanced(flow, 1.0 / output.fps, halving, console)
@@ -124,7 +127,9 @@ def record(
                     recorder.show(renderer.render())
                     render_ms.append(1e3 * (time.perf_counter() - start))
                     left = [left_in(simulation).max for simulation in simulations_of(flow).values()]
-                    progress.update(task, advance=1, numbers=_numbers(taken, left))
+                    numbers = _numbers(taken, left)
+                    progress.update(task, advance=1, numbers=numbers)
+                    tell(f"frame {recorder.shown} of {output.frames - first}  {numbers}")
                     for look in each:
                         look(taken)
                     if keeping is not None:

@@ -1,6 +1,7 @@
 """What somebody waits for while kernels compile: nothing else runs meanwhile, so it is said before each one."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 
@@ -68,7 +69,7 @@ class Waiting:
             show: Puts a sentence into a line that is there already.
         """
         if not console.is_terminal:
-            with self.told(_now_and_then(console)):
+            with self.told(now_and_then(console, LINE_SECONDS)):
                 yield
         elif show is not None:
             with self.told(show):
@@ -80,12 +81,13 @@ class Waiting:
                     yield
 
 
-def _now_and_then(console: Console) -> Callable[[str], None]:
-    said_at = -LINE_SECONDS
+def now_and_then(console: Console, seconds: float, at_once: bool = True) -> Callable[[str], None]:
+    """What prints a text on a console, unless less than so many seconds have passed since it has printed another."""
+    said_at = -math.inf if at_once else time.monotonic()
 
     def say(text: str) -> None:
         nonlocal said_at
-        if time.monotonic() - said_at >= LINE_SECONDS:
+        if time.monotonic() - said_at >= seconds:
             said_at = time.monotonic()
             console.print(text, highlight=False)
 
