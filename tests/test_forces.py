@@ -5,7 +5,11 @@ import pytest
 from reference import SHAPES, closed_box, face_shape, mirrored_velocity, norm, random_scalar, random_velocity, take
 
 from taichi_fluid.physics import forces
+from taichi_fluid.scene import Scene, SceneError
+from taichi_fluid.simulation import Simulation
 from taichi_fluid.simulation.diagnostics import Diagnostics
+from taichi_fluid.validation.water import water
+from taichi_fluid.viewer.parameters import Kind, sections
 
 
 @pytest.mark.vulkan_too
@@ -80,6 +84,63 @@ def confined(faces, length, dt=1.0, dx=1.0):
 
 
 @pytest.mark.vulkan_too
+@pytest.mark.parametrize("what", ["reflection", "splitting", "liquid"])
+def test_a_body_force_that_is_an_expression_in_time_is_of_second_order(what):
+    """A periodic box, and a liquid that falls in one, gain its integral: of the fluid's speed the error falls with dt²."""
+    told = {"body_force": ["3*cos(5*t)", -1.0], "gravity": [0.0, 0.0]}
+    errors = []
+    for steps in (8, 16):
+        if what == "liquid":
+            scene = water([1.0, 1.0], 16, [([0.3, 0.3], [0.6, 0.6])], fluid=told)
+        else:
+            scene = Scene.from_dict(
+                {
+                    "name": "pushed",
+                    "domain": {"size": [1.0, 1.0], "resolution": 16, "boundaries": "periodic"},
+                    "fluid": told,
+                    "solver": {"scheme": what},
+                }
+            )
+        simulation = Simulation(scene)
+        for _ in range(steps):
+            simulation.step(0.4 / steps)
+        speed = simulation.to_numpy("velocity")
+        middle = tuple(float(u[7, 7]) for u in speed)
+        assert middle[1] == pytest.approx(-0.4, rel=1e-4)
+        errors.append(abs(middle[0] - 0.6 * np.sin(2.0)))
+    assert errors[0] < 5e-3 and errors[1] < 0.27 * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("cos(2*pi*x)", r"fluid\.body_force\.0: 'cos\(2\*pi\*x\)'.*x"),
+        ("log(t)", r"fluid\.body_force\.0: 'log\(t\)' is -inf at t = 0; it must be within 1e\+06"),
+        ("2e6", r"is 2e\+06 at t = 0"),
+        ("", "is empty"),
+        (2e6, r"fluid\.body_force\.0 is 2000000"),
+    ],
+)
+def test_a_body_force_that_cannot_be_is_refused_in_one_sentence(part, words):
+    with pytest.raises(SceneError, match=words) as refused:
+        Scene.from_dict(
+            {
+                "name": "pushed",
+                "domain": {"size": [1.0, 1.0], "resolution": 8},
+                "fluid": {"body_force": [part, 0.0]},
+            }
+        )
+    assert "\n" not in str(refused.value)
+
+
+def test_a_slider_moves_the_numbers_of_a_body_force_and_leaves_its_expressions():
+    values = {"name": "p", "domain": {"size": [1.0, 1.0], "resolution": 8}, "fluid": {"body_force": ["t", 0.5]}}
+    found = [p for section in sections(Scene.from_dict(values)) for p in section.parameters if "body_force" in p.key]
+    (slider,) = [p for p in found if p.kind is Kind.FLOAT]
+    assert slider.value == 0.5
+    assert slider.changed(2.0) == {"fluid.body_force": ["t", 2.0]}
+
+
 def test_confinement_adds_no_net_force_to_a_symmetric_vortex(dim):
     shape, dx = (16, 16, 5)[:dim], 1 / 16
     _, _, added = confined(vortex(shape, dx, 0.2), 0.5 * dx, dx=dx)

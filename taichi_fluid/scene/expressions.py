@@ -5,9 +5,10 @@ needs Taichi.
 """
 
 import ast
+import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,3 +197,17 @@ class Expression:
 
 def _applied(compute: Callable[..., Any], parts: list[Computed]) -> Computed:
     return lambda values: compute(*(part(values) for part in parts))
+
+
+@functools.lru_cache(maxsize=64)
+def _in_time(text: str) -> Expression:
+    return Expression(text, ("t",))
+
+
+def at_time(values: Sequence[float | str], time: float) -> list[float]:
+    """Numbers, and what expressions in t are at a time, s.
+
+    Raises:
+        ExpressionError: for a text that is none.
+    """
+    return [float(_in_time(value)(t=time)) if isinstance(value, str) else value for value in values]

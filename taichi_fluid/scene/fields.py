@@ -238,7 +238,9 @@ class Fluid(Config):
         1 / 300, "1/K", "buoyancy of heat: relative change of volume", slider=(0, 0.02), ge=0, le=1
     )
     smoke_weight: float = number(0.0, "1", "relative weight of one unit of smoke", slider=(-0.5, 0.5), ge=-10, le=10)
-    body_force: Vector | None = number(None, "m/s²", "uniform acceleration", slider=(-10, 10))
+    body_force: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = (
+        number(None, "m/s²", "uniform acceleration: numbers, or expressions in t", slider=(-10, 10))
+    )
     confinement: float = number(
         0.0,
         "m/s",

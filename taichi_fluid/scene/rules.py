@@ -14,6 +14,7 @@ from ..boundaries.sides import Profile, Side, check_balance
 from ..carried import CARRIED, diffusivity_field, rate_of
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
+from .expressions import ExpressionError, at_time
 from .fields import (
     MEASURED,
     ArrayFile,
@@ -33,6 +34,9 @@ from .liquid import GAS_VIEWS, LIQUID_VIEWS, Liquid, require_liquid, with_defaul
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, read_file, read_toml, sentence, set_value
+
+MOST_FORCE = 1e6
+"""Of each component of a body force, m/s²."""
 
 
 class Scene(Config):
@@ -140,6 +144,7 @@ class Scene(Config):
         self._check_fluxes()
         self._check_initial()
         self._check_axes()
+        self._check_in_time()
         self._check_places()
         there = tuple(self.carried), len(self.solids), self.liquid is not None
         require_probes(self.probes, self.domain.size, self.domain.dx, *there)
@@ -203,6 +208,18 @@ class Scene(Config):
         for where, vector in vectors.items():
             if vector is not None and len(vector) != self.dim:
                 raise ValueError(f"{where} has {len(vector)} coordinates; the box has {self.dim} axes")
+
+    def _check_in_time(self) -> None:
+        """What is an expression in t can be read, and is a number that is allowed when the flow begins."""
+        for k, part in enumerate(self.fluid.body_force or ()):
+            try:
+                (begun,) = at_time([part], 0.0)
+            except ExpressionError as error:
+                raise ValueError(f"fluid.body_force.{k}: {error}") from None
+            if not abs(begun) <= MOST_FORCE:
+                raise ValueError(
+                    f"fluid.body_force.{k}: {part!r} is {begun:g} at t = 0; it must be within {MOST_FORCE:g} m/s²"
+                )
 
     def _check_places(self) -> None:
         """Sources, bodies of liquid and pictures touch the box."""

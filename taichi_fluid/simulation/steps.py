@@ -11,6 +11,7 @@ from ..physics.combustion import radiate
 from ..physics.friction import NEAREST, NEAREST_EXPLICIT
 from ..physics.sources import decay, fade
 from ..pressure.solver import SolveResult
+from ..scene.expressions import at_time
 from ..tables import Table
 from .engine import Engine, Force, Stage
 from .liquids import carry_liquid, diffuse_liquid, gather_liquid, make_foam, pour, project_liquid
@@ -279,9 +280,10 @@ def buoy(engine: Engine, dt: float) -> None:
 
 
 def accelerate(engine: Engine, dt: float) -> None:
-    """The scene's uniform body force."""
+    """The scene's uniform body force; of a step that is not halved, as in its middle."""
     if engine.scene.fluid.body_force is not None:
-        forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.fluid.body_force, dt)
+        force = at_time(engine.scene.fluid.body_force, engine.time if engine.halved else engine.time + 0.5 * dt)
+        forces.accelerate(engine.grid, engine.state.velocity.current, force, dt)
 
 
 def fall(engine: Engine, dt: float) -> None:

@@ -210,6 +210,8 @@ def _parts(scene: Scene, field: FieldInfo, annotation: Any, whole: Parameter) ->
         yield whole._replace(kind=Kind.INT if isinstance(value, int) else Kind.FLOAT, low=low, high=high)
     elif isinstance(value, tuple):
         for place, number in _numbers(value):
+            if isinstance(number, str):  # an expression, which no widget takes
+                continue
             low, high = _range(scene, field, number, whole.unit, place[-1])
             names = _components(whole.key, len(value))
             label = " ".join([whole.label, *(str(i + 1) for i in place[:-1]), names[place[-1]]])
