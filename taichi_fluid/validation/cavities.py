@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..simulation import Simulation
+from ..simulation.probes import Probes
 from .cases import Run, peak
 from .exact import energy_of, faces_of
 from .published import (
     BOTELLA_PEYRET,
     BOTELLA_PEYRET_U,
     BOTELLA_PEYRET_V,
+    CLERCX_BRUNEAU,
     CLEVER_BUSSE,
     DE_VAHL_DAVIS,
     GHIA_U,
@@ -206,3 +208,36 @@ def rolls(run: Run) -> None:
         run.near(f"Ra {rayleigh}: Nu at the warm plate", warm, wanted, 0.005 * coarser)
         run.near(f"Ra {rayleigh}: Nu in the middle", middle, wanted, 0.005 * coarser)
         run.at_most(f"Ra {rayleigh}: warm and cold plate, relative difference of Nu", abs(warm / cold - 1), 1e-3)
+
+
+CORE, STRENGTH = 0.1, 299.528385375226
+"""Of each of two shielded vortices: its radius, m, and the vorticity in its middle, 1/s, with which both have 2 J."""
+
+
+def dipole(run: Run) -> None:
+    """Two vortices that carry each other into a wall, along which they slow down and tear off others."""
+    vortices = [(sign, f"exp(-((x-1)**2+(y-1-({sign * CORE}))**2)/{CORE**2})") for sign in (1, -1)]
+    u = "+".join(f"({-0.5 * sign * STRENGTH})*(y-1-({sign * CORE}))*{shape}" for sign, shape in vortices)
+    v = "+".join(f"({0.5 * sign * STRENGTH})*(x-1)*{shape}" for sign, shape in vortices)
+    simulation = run.simulation(
+        "dipole",
+        domain={"size": [2.0, 2.0], "resolution": run.resolution, "boundaries": "no-slip"},
+        fluid={"viscosity": 1 / 625, "rho": 1.0},
+        initial={"velocity": [u, v], "projected": True},
+        solver={"tolerance": 1e-5},
+    )
+    measured = [{"name": name, "kind": "integral", "quantity": name} for name in ("kinetic_energy", "enstrophy")]
+    with Probes(simulation, measured) as probes:
+        run.advance(simulation, 0.8)
+    coarser = max(1.0, 256 / run.resolution) ** 2
+    for time, wanted in CLERCX_BRUNEAU["energy"].items():
+        found = float(np.interp(time, *probes.series("kinetic_energy")))
+        plain = {0.25: "1.504 at 256²", 0.5: "1.001", 0.75: "0.763"}[time]
+        run.near(f"energy after {time:g} s", found, wanted, 0.01 * coarser, plain)
+    times, enstrophy = probes.series("enstrophy")
+    (when, wanted), *_ = CLERCX_BRUNEAU["enstrophy"].items()
+    found = peak(times[times < 0.5], enstrophy[times < 0.5])
+    run.near("first peak of the enstrophy, 1/s²", found[1], wanted, 0.1 * coarser, "997 at 256²")
+    run.near("when that is, s", found[0], when, 0.02 * coarser, "0.370 at 256²")
+    points = tuple(zip(*CLERCX_BRUNEAU["enstrophy"].items(), strict=True))
+    run.curve("enstrophy", ("t", "enstrophy"), (times, enstrophy), points)

@@ -198,3 +198,10 @@ mass, and by what part others are off these. H. Dütsch, F. Durst, S. Becker and
 SHU = {1_000: 1.082, 10_000: 1.979}
 """Mean equivalent conductivity between a hot cylinder and a cold one around it by Rayleigh number, Pr = 0.7, radii as 1 to
 2.6. C. Shu, Int. J. Numer. Methods Fluids 30 (1999); Kuehn and Goldstein, J. Fluid Mech. 74 (1976), have 1.081 and 2.010."""
+
+CLERCX_BRUNEAU = {
+    "energy": {0.25: 1.502, 0.5: 1.013, 0.75: 0.767},
+    "enstrophy": {0.3711: 933.6, 0.6479: 305.2},
+}
+"""A dipole that meets a wall head on, Re = 625: energy by the time, 2 at first, and the first two peaks of the enstrophy.
+H. J. H. Clercx and C.-H. Bruneau, Computers and Fluids 35 (2006), 245, in units of half the square's edge."""

@@ -36,6 +36,7 @@ CASES = {
         Case("heated-1e5", "heated cavity, Ra 1e5", _DAVIS, cavities.heated_cavity(100_000, 160.0, 0.01), 64, 16),
         Case("onset", "onset of Rayleigh–Bénard convection", "linear stability", cavities.onset, 24, 12),
         Case("rolls", "Rayleigh–Bénard convection, Ra 5e3 and 1e4", "Clever and Busse 1974", cavities.rolls, 48, 24),
+        Case("dipole", "a dipole meets a wall, Re 625", "Clercx and Bruneau 2006", cavities.dipole, 256, 128),
         Case("conduction", "heat past cylinders that let none through", "Perrins et al. 1979", heat.conduction, 64, 32),
         Case("annulus", "a hot cylinder in a cold one, Ra 1e3 and 1e4", "Shu 1999", heat.annulus, 64, 32),
         Case(
