@@ -253,21 +253,12 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
 
 
 @ti.func
-def _is_unknown(lost, spec: ti.template()):
-    """Whether a path ended at nothing that is known."""
-    unknown = False
-    if ti.static(spec.flow_through or spec.solids):
-        unknown = lost == ti.f32(_UNKNOWN)
-    return unknown
-
-
-@ti.func
 def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.template()):
     """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
 
     What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
-    cell to cell as cubic interpolation does: across faces at which it changes sign, so that of longer waves little is lost,
-    and those beyond which nothing is known. Limits are the values that the prediction came from and, where what is lost
+    cell to cell as cubic interpolation does: across faces at which it changes sign, so that of longer waves little is lost.
+    Limits are the values that the prediction came from and, where what is lost
     has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
     """
     q = ti.static(prediction.value)
@@ -276,8 +267,7 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     for d in ti.static(range(n.n)):
         after, before = lost[c + s[d]], lost[c - s[d]]
         above, below = after * here, before * here
-        bend += ti.select(above < 0 or _is_unknown(after, spec), after - here, ti.f32(0.0))
-        bend -= ti.select(below < 0 or _is_unknown(before, spec), here - before, ti.f32(0.0))
+        bend += ti.select(above < 0, after - here, ti.f32(0.0)) - ti.select(below < 0, here - before, ti.f32(0.0))
         least = fast_min(least, fast_min(abs(after), abs(before)))
         alike = ti.select(fast_min(above, below) > 0, alike, ti.i32(0))
         lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
@@ -290,7 +280,9 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     smoothed = value + ti.f32(0.5) * fast_min(fast_max(ti.f32(_SMOOTHING) * bend, -most), most)
     value = fast_min(fast_max(smoothed, fast_min(value, lower)), fast_max(value, upper))
     value = _made_skew(value, c, prediction.value, paths, n, spec.solids)
-    return ti.select(_is_unknown(here, spec), q[c], value)
+    if ti.static(spec.flow_through or spec.solids):
+        value = ti.select(here == ti.f32(_UNKNOWN), q[c], value)
+    return value
 
 
 @ti.func
