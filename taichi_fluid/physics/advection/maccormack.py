@@ -257,8 +257,7 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
 
     What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
-    cell to cell as cubic interpolation does: across faces at which it changes sign, so that of longer waves little is lost.
-    Limits are the values that the prediction came from and, where what is lost
+    cell to cell as cubic interpolation does. Limits are the values that the prediction came from and, where what is lost
     has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
     """
     q = ti.static(prediction.value)
@@ -266,10 +265,9 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     bend, least, alike, lower, upper = ti.f32(0.0), abs(here), ti.i32(1), q[c], q[c]
     for d in ti.static(range(n.n)):
         after, before = lost[c + s[d]], lost[c - s[d]]
-        above, below = after * here, before * here
-        bend += ti.select(above < 0, after - here, ti.f32(0.0)) - ti.select(below < 0, here - before, ti.f32(0.0))
+        bend += after - here - (here - before)
         least = fast_min(least, fast_min(abs(after), abs(before)))
-        alike = ti.select(fast_min(above, below) > 0, alike, ti.i32(0))
+        alike = ti.select(fast_min(after * here, before * here) > 0, alike, ti.i32(0))
         lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
         upper = fast_max(upper, fast_max(q[c + s[d]], q[c - s[d]]))
     room = ti.select(alike == 1, ti.f32(0.5) * least, ti.f32(0.0))
