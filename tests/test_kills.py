@@ -75,17 +75,18 @@ def killed_after(process, path, seconds: float) -> bool:
 @pytest.mark.parametrize("flow", FLOWS)
 def test_a_run_that_is_killed_ends_where_one_that_nobody_kills_does(flow, tmp_path):
     draw, checkpoint = random.Random(flow), f"{flow}.checkpoint"
+    kept = ("--checkpoint", checkpoint)
     small = ("--resolution", str(FLOWS[flow]), *SMALL, *LOOKS.get(flow, ()))
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()
-    undisturbed = started(whole, ("demo", flow, *small), "film.mp4")
+    undisturbed = started(whole, ("demo", flow, *small, *kept), "film.mp4")
     assert undisturbed.wait(timeout=300) == 0, (whole / "film.mp4.log").read_text()
-    process, killed, shown = started(broken, ("demo", flow, *small), "film0.mp4"), 0, 0
+    process, killed, shown = started(broken, ("demo", flow, *small, *kept), "film0.mp4"), 0, 0
     for attempt in range(KILLS):
         killed += killed_after(process, broken / checkpoint, draw.uniform(0.0, LONGEST / (KILLS + 1)))
         shown += pictures_in(broken / f"film{attempt}.part.mp4")
-        process = started(broken, ("resume", checkpoint, "--checkpoint", checkpoint), f"film{attempt + 1}.mp4")
+        process = started(broken, ("resume", checkpoint, *kept), f"film{attempt + 1}.mp4")
     assert process.wait(timeout=300) == 0, (broken / f"film{KILLS}.mp4.log").read_text()
     shown += pictures_in(broken / f"film{KILLS}.mp4")
     assert killed == KILLS, "it was over before it could be killed: give it more frames"
