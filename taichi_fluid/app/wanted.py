@@ -73,7 +73,7 @@ class Numbers(NamedTuple):
 
     def make_room(self, begun: "Begun | None") -> None:
         """Remove what is not replaced when it is done, but written on the way: rows, and checkpoints of another run."""
-        of_another = self.checkpoint if begun is None or not begun.is_at(self.checkpoint) else None
+        of_another = None if begun and begun.is_at(self.checkpoint) else self.checkpoint
         for path in (self.probes, self.log, of_another, of_another and before(of_another)):
             if path is not None:
                 path.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ class Numbers(NamedTuple):
         others += [("the log", self.log), ("the checkpoint", self.checkpoint)]
         require_apart([("the scene", file), *others], outputs, self.surfaces)
         for what, path in others:
-            if path is not None and (begun is None or not begun.is_at(path)):
+            if path is not None and not (begun and begun.is_at(path)):
                 require_free(path, what, self.overwrite)
 
 

@@ -104,8 +104,7 @@ class VideoWriter:
             self._container.close()
             os.fsync(self._file.fileno())
             self._make_whole()
-            self._file.close()
-            self._part.unlink()
+            self._drop()
         except OSError as error:
             self._break(error)
             raise

@@ -40,6 +40,8 @@ def number(
 
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
 Vector = Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=2, max_length=3)]
+Told = Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)]
+"""A vector of numbers, or of expressions."""
 Edge = Annotated[float, Field(ge=1e-4, le=1e6)]
 Edges = Annotated[tuple[Edge, ...], Field(strict=False, min_length=2, max_length=3)]
 Limit = Annotated[float, Field(ge=-1e30, le=1e30)]
@@ -89,7 +91,7 @@ class _OnSide(Config):
     """What stands on a side of the box, or on a part of one; ``rows`` adds each quantity's value there, and its flux."""
 
     kind: SideKind = Field(description="kind of the side")
-    velocity: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = Field(
+    velocity: Told | None = Field(
         None, description="of a moving wall or an inflow, m/s: numbers, or expressions in x, y, z and t"
     )
 
@@ -238,8 +240,8 @@ class Fluid(Config):
         1 / 300, "1/K", "buoyancy of heat: relative change of volume", slider=(0, 0.02), ge=0, le=1
     )
     smoke_weight: float = number(0.0, "1", "relative weight of one unit of smoke", slider=(-0.5, 0.5), ge=-10, le=10)
-    body_force: Annotated[tuple[Coordinate | str, ...], Field(strict=False, min_length=2, max_length=3)] | None = (
-        number(None, "m/s²", "uniform acceleration: numbers, or expressions in t", slider=(-10, 10))
+    body_force: Told | None = number(
+        None, "m/s²", "uniform acceleration: numbers, or expressions in t", slider=(-10, 10)
     )
     confinement: float = number(
         0.0,

@@ -1,7 +1,7 @@
 """What probes measure: values at points, fluxes through planes, integrals and extremes of regions, depths of a liquid."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -311,12 +311,11 @@ class Gauge:
     def sampled(self, probe: Probe) -> dict[str, float]:
         """Of a point or of a line: linear interpolation, as the engine looks up what it carries."""
         count = 1 if probe.to is None else probe.points or 32
-        places, kernels = self._places(probe, count), sample_kernels(self.grid.loops, self.grid.placement)
         names = [""] if probe.to is None else [f".{i}" for i in range(count)]
         dim, quantity = self.grid.dim, probe.quantity or ""
         if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
-            out = ti.ndarray(ti.f32, dim * len(names))
-            kernels.sample_velocity(self.simulation.state.velocity.current, places, len(names), self.grid.n, out)
+            out, places = ti.ndarray(ti.f32, dim * count), self._places(probe, count)
+            self._sampler.sample_velocity(self.simulation.state.velocity.current, places, count, self.grid.n, out)
             u = out.to_numpy().astype(float).reshape(-1, dim)
             if quantity == "speed":
                 return dict(zip(names, np.sqrt((u**2).sum(axis=1)).tolist(), strict=True))
@@ -327,11 +326,10 @@ class Gauge:
                 for name, row in zip(names, u.tolist(), strict=True)
                 for axis, x in zip(AXES, row, strict=False)
             }
-        out, values, fields = ti.ndarray(ti.f32, len(names)), {}, self._fields(quantity)
-        for k, (array, begin) in enumerate(fields):
-            kernels.sample_scalar(array, begin, places, len(names), self.grid.n, out)
+        values, fields = {}, self._fields(quantity)
+        for k, found in enumerate(self._along(probe, count, fields)):
             ends = _ends(k, fields)
-            values |= {f"{name}{ends}": x for name, x in zip(names, out.to_numpy().tolist(), strict=True)}
+            values |= {f"{name}{ends}": x for name, x in zip(names, found.tolist(), strict=True)}
         return values
 
     def gauge(self, probe: Probe) -> dict[str, float]:
@@ -339,14 +337,21 @@ class Gauge:
         assert probe.at is not None and probe.to is not None and self.simulation.liquid is not None
         length, solids = math.dist(probe.at, probe.to), self.simulation.solids
         count = max(2, math.ceil(LOOKS * length / self.grid.dx) + 1)
-        sampler, places = sample_kernels(self.grid.loops, self.grid.placement), self._places(probe, count)
-        out, along = ti.ndarray(ti.f32, count), []
-        for array in (self.simulation.liquid.phi, *([solids.fluid] if solids else [])):
-            sampler.sample_scalar(array, 0, places, count, self.grid.n, out)
-            along.append(out.to_numpy().astype(float))
-        wet, reach = _wet_along(*along)
+        fields = [(self.simulation.liquid.phi, 0), *([(solids.fluid, 0)] if solids else [])]
+        wet, reach = _wet_along(*self._along(probe, count, fields))
         step = length / (count - 1)
         return {"": wet * step, ".reach": reach * step}
+
+    @property
+    def _sampler(self):
+        return sample_kernels(self.grid.loops, self.grid.placement)
+
+    def _along(self, probe: Probe, count: int, fields: Sequence[tuple[Any, int]]) -> Iterator[np.ndarray]:
+        """What each of some fields is at so many points of a probe."""
+        places, out = self._places(probe, count), ti.ndarray(ti.f32, count)
+        for array, begin in fields:
+            self._sampler.sample_scalar(array, begin, places, count, self.grid.n, out)
+            yield out.to_numpy().astype(float)
 
     def _places(self, probe: Probe, count: int):
         """So many points of a probe in the index space of cell centres, on the device."""
