@@ -40,7 +40,12 @@ TRAFFIC = {
     "extrapolation_kernels.extrapolate": ("velocity earlier", "earlier"),
     "extremes_kernels.find_extremes": ("a:1  a:1", ""),
     "extremes_kernels.keep_extremes": ("a:1", "a:1"),
-    "conservation_kernels.restore": ("before:1 after:1 least most fluid growth  after:1 least most fluid", "out:1"),
+    "conservation_kernels.restore": (
+        "after:1?shares!after least?shares!after most?shares!after fluid?shares!after open?shares!after"
+        "  before:1 after:1 least most shares?shares!after fluid growth open?shares!after"
+        "  after:1 least most shares?shares!after fluid open?shares!after",
+        "shares?shares!after out:1",
+    ),
     "covering_kernels.cover": ("a:1 was fluid", ""),
     "boundary_kernels.fill_ghosts": ("", ""),
     "boundary_kernels.fill_corners": ("", ""),

@@ -146,15 +146,14 @@ class Advection:
             walls.fill_predicted(self._predicted, component, name, k)
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
             if on_faces:
-                kernels.correct(current, *prediction, self._lost, self._room, *where, 0)
+                kernels.correct(current, *prediction, self._lost, self._room, *where, 0, 0)
                 walls.fill_change(self._lost, axis)
                 kernels.limit(self._lost, *prediction, out, self._room, axis, grid.n, k)
             else:
-                kernels.correct(current, *prediction, out, self._room, *where, offset)
+                kernels.correct(current, *prediction, out, self._room, *where, offset, int(keeps))
         if keeps:
-            self._conservation.restore(
-                current, after, (offset, begin, name), self._limits, out, self._mask, *self._flow
-            )
+            limits, where = (*self._limits, self._predicted), (offset, begin, name)
+            self._conservation.restore(current, after, where, limits, out, self._mask, *self._flow)
         if held is not None:
             self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)

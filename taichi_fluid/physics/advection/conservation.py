@@ -39,6 +39,7 @@ from ...kernels import (
     fast_max,
     fast_min,
     kernel_family,
+    lane,
     numbers_of,
     position_of,
     put_line,
@@ -46,6 +47,7 @@ from ...kernels import (
 )
 from ...operators.sampling import Component
 from .activity import noted_at
+from .sharing import Carried, fluid_at, put_share, shared_at
 
 MARGIN = 16
 """Cells from a side through which something flows within which less and less is kept, but a third of the box at most."""
@@ -66,7 +68,8 @@ class AccountSpec(NamedTuple):
         grows: Whether the velocity has a divergence that is meant.
         collocated: Whether the velocity lies at cell centres.
         sparse: Whether the prediction has noted where nothing was found, and so nothing is now nor was before.
-        in_place: Whether what is written is what was carried.
+        cuts: Whether a value may lie beyond its limits, as MacCormack's does; what is written is what was carried then.
+        wraps: Whether an axis is periodic.
     """
 
     solids: bool
@@ -74,7 +77,8 @@ class AccountSpec(NamedTuple):
     grows: bool
     collocated: bool
     sparse: bool
-    in_place: bool
+    cuts: bool
+    wraps: bool
 
 
 @argument
@@ -89,6 +93,8 @@ class Account:
         dt: Seconds.
         step: Seconds over dx.
         mask: The activity mask.
+        open: Open part of faces.
+        period: Cells per axis until the box begins again; 0 where it does not.
         n: Cells.
         spec: An ``AccountSpec``.
     """
@@ -100,18 +106,10 @@ class Account:
     dt: object
     step: object
     mask: object
+    open: object
+    period: object
     n: object
     spec: object
-
-
-@argument
-class Carried:
-    """A scalar before and after it was carried, and the limits of what it was made of there."""
-
-    before: object
-    after: object
-    least: object
-    most: object
 
 
 @ti.func
@@ -144,20 +142,27 @@ def _gain_at(c, J, s, account):
 
 
 @ti.func
-def _fluid_at(c, account):
-    part = ti.f32(1.0)
-    if ti.static(account.spec.solids):
-        part = account.fluid[c]
-    return part
-
-
-@ti.func
 def _is_anything(I, account):
     """Whether anything was found for the strip that begins here."""
     anything = ti.i32(1)
     if ti.static(account.spec.sparse):
         anything = account.mask[noted_at(I, account.mask, account.n)]
     return anything
+
+
+@ti.func
+def _put_shares(c, I, m, s, carried, account, width: ti.template()):
+    if _is_anything(I, account) == 1:
+        Strip(c, I, m, width).each(put_share, (c, I, s, carried, account))
+
+
+@ti.func
+def _value_at(c, J, s, carried, account):
+    """A value as it was carried; what is cut off its neighbours' with it."""
+    value = carried.after.array[carried.after.offset + c]
+    if ti.static(account.spec.cuts):
+        value = shared_at(c, J, s, carried, account)
+    return value
 
 
 @ti.func
@@ -170,8 +175,8 @@ def _room_at(q, least, most):
 def _add_defect_and_room(k, c, I, s, total: ti.template(), carried, account):
     """How much less a cell has than before, and its room; of both what counts."""
     here, J = cell_of_strip(c, k), position_of(I, k)
-    was, fluid = carried.before.array[carried.before.offset + here], _fluid_at(here, account)
-    is_now = carried.after.array[carried.after.offset + here]
+    was, fluid = carried.before.array[carried.before.offset + here], fluid_at(here, account)
+    is_now = _value_at(lane(c, k), J, s, carried, account)
     room = _room_at(is_now, carried.least[here], carried.most[here])
     if ti.static(account.spec.grows):
         was *= ti.f32(1.0) + account.dt * account.growth[here]
@@ -193,14 +198,14 @@ def _defect_and_room_of(c, I, m, s, carried, account, width: ti.template()):
 
 
 @ti.func
-def _restore(k, c, I, moved: ti.template(), carried, account, theta):
-    here = cell_of_strip(c, k)
-    q, least, most = carried.after.array[carried.after.offset + here], carried.least[here], carried.most[here]
+def _restore(k, c, I, s, moved: ti.template(), carried, account, theta):
+    here, J = cell_of_strip(c, k), position_of(I, k)
+    q, least, most = _value_at(lane(c, k), J, s, carried, account), carried.least[here], carried.most[here]
     way = theta * _room_at(q, least, most)
     if ti.static(account.spec.solids):
         way = ti.select(account.fluid[here] > 0, way, ti.f32(0.0))
     if ti.static(account.spec.flow_through):
-        way *= _weight_at(position_of(I, k), account)
+        way *= _weight_at(J, account)
     # Rounding may carry it past a limit by one unit in the last place.
     moved[ti.i32(0), k] = fast_min(fast_max(q + way, least), most)
 
@@ -211,8 +216,8 @@ def _restore_strip(c, I, m, s, carried, out, account, theta, width: ti.template(
     strip = Strip(c, I, m, width)
     moved, anything = strip.matrix(1), _is_anything(I, account)
     if anything == 1:
-        strip.each(_restore, (c, I, moved, carried, account, theta))
-    if ti.static(not account.spec.in_place) or anything == 1:
+        strip.each(_restore, (c, I, s, moved, carried, account, theta))
+    if ti.static(not account.spec.cuts) or anything == 1:
         strip.each(put_line, (out.array, out.offset + c, moved, 0))
 
 
@@ -234,7 +239,7 @@ def covering_kernels(loops, spec):
     def cover(
         a: Array, offset: ti.i32, was: Array, fluid: Array, slope: Slopes, n: IntVector, partials: Array, owed: Array
     ):
-        account = Account(fluid, None, None, slope, None, None, None, n, spec)
+        account = Account(fluid, None, None, slope, None, None, None, None, None, n, spec)
         none = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
         loops.reduce_cells(n, partials, none, add, _covered_at, (Component(a, offset), was, account))
         ti.loop_config(serialize=True)
@@ -250,17 +255,19 @@ def covering_kernels(loops, spec):
 
 @kernel_family
 def conservation_kernels(loops, spec):
-    IntVector, each_strip, width = loops.IntVector, loops.each_strip, loops.width
+    IntVector, FloatVector, each_strip, width = loops.IntVector, loops.FloatVector, loops.each_strip, loops.width
     reduce, reduced, Slopes = loops.reduce, loops.reduced, ti.types.vector(2 * loops.dim, ti.f32)
 
     @ti.kernel
     def restore(
-        before: Array, after: Array, offset: ti.i32, after_offset: ti.i32, least: Array, most: Array, out: Array,
-        mask: IntArray, fluid: Array, growth: Array, velocity: Array, slope: Slopes, dt: ti.f32, step: ti.f32,
-        n: IntVector, partials: Array, theta: Array, owed: Array,
+        before: Array, after: Array, offset: ti.i32, after_offset: ti.i32, least: Array, most: Array, shares: Array,
+        out: Array, mask: IntArray, fluid: Array, growth: Array, velocity: Array, slope: Slopes, dt: ti.f32, step: ti.f32,
+        open: Array, period: FloatVector, n: IntVector, partials: Array, theta: Array, owed: Array,
     ):  # fmt: skip
-        account = Account(fluid, growth, velocity, slope, dt, step, mask, n, spec)
-        carried = Carried(Component(before, offset), Component(after, after_offset), least, most)
+        account = Account(fluid, growth, velocity, slope, dt, step, mask, open, period, n, spec)
+        carried = Carried(Component(before, offset), Component(after, after_offset), least, most, shares)
+        if ti.static(spec.cuts):
+            each_strip(n, width, _put_shares, (carried, account, width))
         none = ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         reduce(n, partials, Reduction(none, add, _defect_and_room_of, (carried, account, width), width))
         ti.loop_config(serialize=True)
@@ -285,17 +292,19 @@ class Conservation:
         walls: Its sides.
         solids: What stands in it; a cell counts as far as it is fluid.
         sparse: Whether there is an activity mask.
-        in_place: Whether ``restore`` writes to the array that it puts right.
+        cuts: Whether what it puts right may lie beyond its limits, and is in the array that ``restore`` writes.
     """
 
     def __init__(
-        self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False, in_place: bool = False
+        self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False, cuts: bool = False
     ):
-        self.grid, self._solids = grid, solids
+        self.grid, self._solids, self._periods = grid, solids, walls.periods
         loops, slopes = grid.costly_loops, []
         for n, pair in zip(grid.shape, walls.sides, strict=True):
             slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.passes else 0.0 for side in pair]
-        spec = AccountSpec(solids is not None, walls.has_passage, False, grid.collocated, sparse, in_place)
+        spec = AccountSpec(
+            solids is not None, walls.has_passage, False, grid.collocated, sparse, cuts, any(walls.periodic)
+        )
         self._kernels = {grows: conservation_kernels(loops, spec._replace(grows=grows)) for grows in (False, True)}
         self._slopes = self._kernels[False].Slopes(*slopes)
         self._covering = covering_kernels(loops, spec) if solids is not None and solids.moves else None
@@ -329,9 +338,9 @@ class Conservation:
 
         Args:
             before: The scalar before it was carried.
-            after: The scalar when it was carried; ``out`` itself if ``in_place``.
+            after: The scalar when it was carried; ``out`` itself if ``cuts``.
             where: It begins in ``before`` and ``out``, and in ``after``; and its name.
-            limits: Least and largest of the values that it was made of in each cell.
+            limits: Least and largest of the values that it was made of in each cell, and an array to work in.
             out: What is written.
             mask: The activity mask.
             velocity: What it was carried with.
@@ -340,9 +349,9 @@ class Conservation:
         """
         grid, nothing = self.grid, self._nothing
         kernels = self._kernels[growth is not None]
-        fluid = nothing if self._solids is None else self._solids.fluid
+        fluid, open = (nothing, nothing) if self._solids is None else (self._solids.fluid, self._solids.open)
         growing = nothing if growth is None else growth
-        account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, grid.n
+        account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, open, self._periods, grid.n
         offset, begin, name = where
         owed = self._owed.get((name, offset), nothing)
         kernels.restore(before, after, offset, begin, *limits, out, mask, *account, self._partials, self._theta, owed)

@@ -68,6 +68,7 @@ class Transport:
         mask: The activity mask.
         sparse: 1 if it is that of the quantity.
         spec: A ``QuantitySpec``.
+        keeps: 1 of what keeps its amount: what lies beyond its limits is not cut off yet.
     """
 
     paths: object
@@ -77,6 +78,7 @@ class Transport:
     mask: object
     sparse: object
     spec: object
+    keeps: object = 0
 
 
 @ti.func
@@ -177,8 +179,8 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
         strip.each(put_line, (prediction.least, c, found, LEAST))
         strip.each(put_line, (prediction.most, c, found, MOST))
     else:
-        # Where nothing is found nobody asks for the limits.
-        strip.each(_put_nothing, (prediction.value, c))
+        for each in ti.static((prediction.value, prediction.least, prediction.most)):
+            strip.each(_put_nothing, (each, c))
 
 
 @ti.func
@@ -238,7 +240,7 @@ def _stretched_at(c, q: ti.template(), paths, n):
 
 @ti.func
 def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), transport):
-    """Add half of what is lost on the way back and forth, limited to the values it came from."""
+    """Add half of what is lost on the way back and forth, limited to the values it came from unless that comes later."""
     here, axis = cell_of_strip(c, k), transport.paths.axis
     lost = a.array[a.offset + here] - found[ti.i32(VALUE), k]
     if ti.static(transport.spec.on_faces and not transport.spec.solids):
@@ -248,7 +250,8 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
         nothing = ti.select(axis >= 0, ti.f32(_UNKNOWN), ti.f32(0.0))
         lost = ti.select(known[k] > 0, lost, nothing)
     corrected = prediction.value[here] + ti.f32(0.5) * lost
-    corrected = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
+    limited = fast_min(fast_max(corrected, prediction.least[here]), prediction.most[here])
+    corrected = ti.select(transport.keeps == 1, corrected, limited)
     found[ti.i32(VALUE), k] = ti.select(axis >= 0, lost, corrected)
 
 
@@ -340,12 +343,12 @@ def advection_kernels(loops, spec):
     def correct(
         a: Array, predicted: Array, least: Array, most: Array, out: Array, paths: Array, axis: ti.i32, n: IntVector,
         offset: ti.i32, lower: FloatVector, upper: FloatVector, period: FloatVector, open: Array, distance: Array,
-        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32, begin: ti.i32,
+        inv_dx: ti.f32, beside_solids: ti.i32, mask: IntArray, sparse: ti.i32, begin: ti.i32, keeps: ti.i32,
     ):  # fmt: skip
         """What is carried, at ``begin`` in ``out``, which may be ``a``; of a component of a velocity what is lost."""
         visibility = Visibility(open, distance, inv_dx, spec.solids)
         along = Paths(paths, axis, lower, upper, period)
-        transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec)
+        transport = Transport(along, n, visibility, beside_solids, mask, sparse, spec, keeps)
         prediction = Prediction(predicted, least, most)
         each_strip(
             n, width, _correct_strip, (Component(a, offset), prediction, Component(out, begin), transport, width)
