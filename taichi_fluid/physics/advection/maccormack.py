@@ -256,11 +256,18 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
 
 
 @ti.func
+def _bend_across(here, there):
+    """What smoothing moves across a face: where what is lost changes sign, or where beyond it nothing is known."""
+    turns = here * there < 0 or here == ti.f32(_UNKNOWN) or there == ti.f32(_UNKNOWN)
+    return ti.select(turns, there - here, ti.f32(0.0))
+
+
+@ti.func
 def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.template()):
     """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
 
     What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
-    cell to cell as cubic interpolation does. Limits are the values that the prediction came from and, where what is lost
+    cell to cell as cubic interpolation does: across faces at which it changes sign, so that longer waves keep all. Limits are the values that the prediction came from and, where what is lost
     has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
     """
     q = ti.static(prediction.value)
@@ -268,7 +275,7 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     bend, least, alike, lower, upper = ti.f32(0.0), abs(here), ti.i32(1), q[c], q[c]
     for d in ti.static(range(n.n)):
         after, before = lost[c + s[d]], lost[c - s[d]]
-        bend += after - here - (here - before)
+        bend += _bend_across(here, after) + _bend_across(here, before)
         least = fast_min(least, fast_min(abs(after), abs(before)))
         alike = ti.select(fast_min(after * here, before * here) > 0, alike, ti.i32(0))
         lower = fast_min(lower, fast_min(q[c + s[d]], q[c - s[d]]))
