@@ -135,7 +135,8 @@ def test_a_program_runs_as_printed(newcomer, monkeypatch, number):
 def test_the_shapes_in_the_first_program_are_those_of_its_scene():
     scene, first = preset("plume"), blocks("python")[0]
     assert f'to_numpy("smoke")  # {scene.domain.shape}' in first
-    assert f"render()  # ({scene.output.height}, {scene.output.width}, 3) bytes" in first
+    width, height = scene.picture_size
+    assert f"render()  # ({height}, {width}, 3) bytes" in first
 
 
 def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, capsys):

@@ -509,3 +509,24 @@ def test_fuel_that_nothing_burns_is_remarked_on():
 def test_a_source_that_ends_before_it_begins_is_remarked_on():
     (remark,) = preset("plume").with_values({"sources.0.begin": 3.0, "sources.0.end": 1.0}).remarks
     assert remark == "sources[0] ends at 1 s and begins at 3 s: it never acts."
+
+
+@pytest.mark.parametrize(
+    ("size", "changes", "picture"),
+    [
+        ([1.0, 1.0, 1.0], {}, (480, 480)),
+        ([3.0, 1.0], {}, (832, 278)),
+        ([1.0, 3.0], {}, (278, 834)),
+        ([20.0, 1.0], {}, (960, 240)),
+        ([1.0, 1.0, 4.0], {}, (588, 392)),
+        ([3.0, 1.0], {"output.width": 300}, (300, 100)),
+        ([3.0, 1.0], {"output.height": 100}, (300, 100)),
+        ([3.0, 1.0], {"output.width": 301, "output.height": 77}, (301, 77)),
+        ([1.0, 1.0], {"look.compare": True}, (678, 340)),
+        ([1.0, 1000.0], {"output.height": 8192}, (2048, 8192)),
+        ([1000.0, 1.0], {"output.width": 16}, (16, 16)),
+    ],
+)
+def test_pictures_have_the_shape_of_the_box(size, changes, picture):
+    """As many pixels as a square's, at most four times as wide as high, in 3D one and a half; even, for films."""
+    assert Scene.from_dict({"name": "a", "domain": {"size": size}}).with_values(changes).picture_size == picture

@@ -29,7 +29,7 @@ FILES = {
     "long unknown key": (b'name = "a"\n' + b"k" * 5000 + b" = 1", "unknown key 'kkk"),
     "no text": (b'name = "\xff\xfe"', "cannot be read"),
     "too large": (b"#" + b"x" * MOST_BYTES, f"may have {MOST_BYTES} at most"),
-    "empty": (b"", "name is missing"),
+    "a bad name": (b'name = "a b"', "name is 'a b'"),
 }
 
 
@@ -58,6 +58,18 @@ def test_pipes_devices_and_what_has_no_end_are_not_waited_for(tmp_path):
             Scene.load(path)
         with pytest.raises(PictureError, match=r"must be a file|at most|cannot be read"):
             read_picture(path)
+
+
+def test_a_scene_without_a_name_is_called_as_its_file(tmp_path):
+    for file, name in (("hot box.toml", "hot_box"), ("\u00fc.toml", "_"), ("a" * 90 + ".toml", "a" * 64)):
+        (tmp_path / file).write_bytes(b"")
+        assert Scene.load(tmp_path / file).name == name
+
+
+def test_what_is_wrong_with_a_file_names_the_file(tmp_path):
+    (tmp_path / "wrong.toml").write_text("[domain]\nresolution = -3\n", encoding="utf-8")
+    with pytest.raises(SceneError, match=r"wrong\.toml': domain\.resolution is -3"):
+        Scene.load(tmp_path / "wrong.toml")
 
 
 def test_a_byte_order_mark_is_no_part_of_a_scene(tmp_path):

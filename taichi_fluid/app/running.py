@@ -251,7 +251,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     output, recorder, waiting, log, probes, keeping = scene.output, None, Waiting(), None, None, None
     files: dict[str, SeriesFile] = {}
     first = 0 if begun is None else begun.pictures(scene)
-    pictures = f"{output.frames - first} frames of {output.width} x {output.height}"
+    width, height = scene.picture_size
+    pictures = f"{output.frames - first} frames of {width} x {height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
         with waiting.told_on(Console(stderr=True)):
@@ -266,7 +267,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         if wanted.overwrite:
             outputs.make_room()
             wanted.make_room(begun)
-        recorder = Recorder(outputs, output.frames - first, output.width, output.height, output.fps)
+        recorder = Recorder(outputs, output.frames - first, width, height, output.fps)
         if wanted.probes:
             files["probes"] = SeriesFile(wanted.probes)
             recorder.written.append(wanted.probes)

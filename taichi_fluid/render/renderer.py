@@ -92,8 +92,8 @@ class Renderer(Pictures):
     ):
         simulation.grid.require_runtime()
         self.simulation = simulation
-        output = simulation.scene.output
-        self.image = Image(width or output.width, height or output.height)
+        wide, high = simulation.scene.picture_size
+        self.image = Image(width or wide, height or high)
         self._parts = Parts(simulation, spans)
         self._views = {}
         self._prepared = None

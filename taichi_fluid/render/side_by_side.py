@@ -56,8 +56,8 @@ class SideBySide(Pictures):
 
     def __init__(self, comparison: Comparison, width: int | None = None, height: int | None = None):
         self.comparison = comparison
-        output = comparison.scene.output
-        self.image = Image(width or output.width, height or output.height)
+        wide, high = comparison.scene.picture_size
+        self.image = Image(width or wide, height or high)
         spans: dict[str, Smoothed] = {}
         size = (half_width(self.image.width), self.image.height)
         self._halves = [Renderer(simulation, *size, spans) for simulation in comparison.simulations.values()]

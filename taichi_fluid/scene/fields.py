@@ -481,5 +481,10 @@ class Output(Config):
 
     frames: int = Field(96, ge=1, le=100_000, description="pictures to record")
     fps: float = number(24.0, "1/s", "pictures in a second of simulated time", ge=0.1, le=1000)
-    width: int = Field(480, ge=16, le=8192, description="pixels")
-    height: int = Field(480, ge=16, le=8192, description="pixels")
+    width: int | None = Field(
+        None,
+        ge=16,
+        le=8192,
+        description="pixels; left out, width and height take the shape of the box, 480 x 480 of a cube",
+    )
+    height: int | None = Field(None, ge=16, le=8192, description="pixels, as width")

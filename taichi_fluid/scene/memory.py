@@ -51,7 +51,7 @@ def bytes_needed(scene: Scene) -> int:
         words += 1 + dim  # the quantity and the velocity that are shown
     if scene.look.view == "tracers":
         words += 8 * scene.look.tracers / padded
-    picture = (3 + 1) * scene.output.width * scene.output.height  # colours, and where edges are
+    picture = (3 + 1) * math.prod(scene.picture_size)  # colours, and where edges are
     grids = 2 if scene.look.compare else 1
     # The picture, and with two grids its halves; the rest: partial sums, scalars of the solvers.
     return grids * (int(4 * (words * padded + picture)) + 2**20)

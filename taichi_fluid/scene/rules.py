@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,6 +39,15 @@ from .text import SceneError, read_file, read_toml, sentence, set_value
 MOST_FORCE = 1e6
 """Of each component of a body force, m/s²."""
 
+PICTURE = 480
+"""Pixels along an edge of the picture of a square, or of a cube, of which no size is given: others have as many in all."""
+
+_UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
+"""What no name of a scene has."""
+
+FLATTEST = {2: 4.0, 3: 1.5}
+"""Width of such a picture over its height at the most, and the least of it the other way: a box in 3D is looked at aslant."""
+
 
 class Scene(Config):
     """Everything a run needs.
@@ -46,7 +56,10 @@ class Scene(Config):
         SceneError: from ``load``, ``loads`` and ``with_values``, for anything that cannot be.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="also the name of the files it records")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="also the name of the files it records; of a file left out, the file's",
+    )
     description: str = ""
     domain: Domain = Domain()
     # Made anew each time, as `initial` is: with the fields that rows have added since.
@@ -68,6 +81,19 @@ class Scene(Config):
     def dim(self) -> int:
         """2 or 3."""
         return len(self.domain.size)
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of its pictures in pixels, as given or in the shape of the box: even, for films."""
+        wide, high = self.domain.size[0], self.domain.size[1]
+        if self.dim == 3:
+            wide = max(wide, self.domain.size[2])
+        flattest = FLATTEST[self.dim]
+        shape = min(max(wide / high, 1 / flattest), flattest) * (2 if self.look.compare else 1)
+        width, height = self.output.width, self.output.height
+        if width is None:
+            width = _even(PICTURE * math.sqrt(shape) if height is None else height * shape)
+        return width, height if height is not None else _even(width / shape)
 
     @property
     def gravity(self) -> tuple[float, ...]:
@@ -333,8 +359,12 @@ class Scene(Config):
 
     @classmethod
     def load(cls, path: str | Path) -> "Scene":
-        """Build a scene from a TOML file."""
-        return cls.loads(read_file(path), where=repr(str(path)), folder=Path(path).parent)
+        """Build a scene from a TOML file, which is called as that if it has no name; SceneError names the file."""
+        values = read_toml(read_file(path), repr(str(path)), Path(path).parent)
+        try:
+            return cls.from_dict({"name": _UNNAMED.sub("_", Path(path).stem)[:64], **values})
+        except SceneError as error:
+            raise SceneError(f"{str(path)!r}: {error}") from None
 
     def dumps(self) -> str:
         """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""
@@ -350,6 +380,10 @@ class Scene(Config):
         for key, value in changes.items():
             set_value(values, type(self), key, value)
         return type(self).from_dict(values)
+
+
+def _even(pixels: float) -> int:
+    return min(max(2 * round(pixels / 2), 16), 8192)
 
 
 def _is_file(path: str) -> bool:

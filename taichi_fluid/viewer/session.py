@@ -71,7 +71,7 @@ class Session:
         size: tuple[int, int] | None = None,
     ):  # fmt: skip
         self.folder = Path(folder).resolve()
-        self._build, self._size = build, size or (scene.output.width, scene.output.height)
+        self._build, self._size = build, size or scene.picture_size
         self.paused, self.written, self._warned_of = False, [], 0
         self._detail, self._full = 1.0, Image(*self._size)
         self.pictures, self.draw_seconds, self._drawing = 0, 0.0, False
