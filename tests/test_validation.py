@@ -29,8 +29,8 @@ vulkan_too = pytest.mark.vulkan_too
 TODAY = [
     pytest.param("couette", {}, [(0, 5e-6)], id="couette"),
     pytest.param("poiseuille", {}, [(0, 2e-5), (0.5, 1e-4)], id="poiseuille"),
-    pytest.param("taylor-green", {}, [(0.0102, 0.001), (2.58, 0.1), (0.975, 0.01), (0.450, 0.005)], id="taylor-green"),
-    pytest.param("carried-vortices", {}, [(0.063, 0.005), (1.84, 0.1), (0.996, 0.002)], id="carried-vortices"),
+    pytest.param("taylor-green", {}, [(0.0031, 0.0005), (3.06, 0.1), (0.993, 0.005), (0.454, 0.002)], id="taylor-green"),
+    pytest.param("carried-vortices", {}, [(0.062, 0.005), (1.91, 0.1), (0.9988, 0.001)], id="carried-vortices"),
     # Splitting loses them, at any number of cells.
     pytest.param(
         "taylor-green",
@@ -50,9 +50,9 @@ TODAY = [
         [(1.126, 0.01), (1.126, 0.01), (0, 1e-5), (0.0005, 1e-3), (3.706, 0.04), (3.756, 0.04)],
         id="heated-1e3",
     ),
-    pytest.param("zalesak", {}, [(0.858, 0.01), (0, 1e-6), (0, 1e-7), (0.836, 0.02)], id="zalesak", marks=vulkan_too),
-    pytest.param("vortex", {}, [(0.494, 0.005), (0, 1e-6), (0, 1e-7), (0.914, 0.02)], id="vortex", marks=vulkan_too),
-    pytest.param("closed-box", {}, [(0, 1e-6), (0, 1e-6), (0.63, 0.05), (1, 0.005)], id="closed-box"),
+    pytest.param("zalesak", {}, [(0.733, 0.01), (0, 1e-6), (0, 1e-7), (0.946, 0.02)], id="zalesak", marks=vulkan_too),
+    pytest.param("vortex", {}, [(0.430, 0.005), (0, 1e-6), (0, 1e-7), (0.982, 0.02)], id="vortex", marks=vulkan_too),
+    pytest.param("closed-box", {}, [(0, 1e-6), (0, 1e-6), (0.33, 0.05), (1, 0.005)], id="closed-box"),
     pytest.param(
         "heated-1e4",
         {},
@@ -62,7 +62,7 @@ TODAY = [
     pytest.param(
         "cavity-1000",
         {},
-        [(0.065, 0.01), (0.075, 0.01), (0.071, 0.01), (0.086, 0.01), (-0.326, 0.01), (0.317, 0.01), (-0.447, 0.01)],
+        [(0.065, 0.01), (0.075, 0.01), (0.071, 0.01), (0.086, 0.01), (-0.326, 0.01), (0.317, 0.01), (-0.458, 0.01)],
         id="cavity-1000",
     ),
     pytest.param("onset", {}, [(1667, 10), (1667, 10)], id="onset"),
@@ -70,10 +70,10 @@ TODAY = [
     pytest.param(
         "turning",
         {},
-        [*((0.0020, 3e-4), (0.9936, 0.004), (0.9946, 0.004)), *((0.0011, 2e-4), (0.9927, 0.004), (1.0030, 0.004))],
+        [*((0.0025, 3e-4), (0.9936, 0.004), (0.9923, 0.004)), *((0.0010, 2e-4), (0.9902, 0.004), (1.0043, 0.004))],
         id="turning",
     ),
-    pytest.param("aslant", {}, [(0.0016, 2e-4), (2.29, 0.2), (0.9910, 0.003), (0.0039, 0.003)], id="aslant"),
+    pytest.param("aslant", {}, [(0.0018, 2e-4), (2.05, 0.2), (0.9913, 0.003), (0.0036, 0.003)], id="aslant"),
     pytest.param(
         "swinging",
         {},
@@ -92,10 +92,10 @@ TODAY = [
         [*((2.126, 0.005), (2.131, 0.005), (0, 1e-4)), *((2.677, 0.005), (2.686, 0.005), (0, 1e-4))],
         id="rolls",
     ),
-    pytest.param("dipole", {}, [(1.444, 0.01), (0.970, 0.01), (0.747, 0.01), (901, 20), (0.3774, 0.005)], id="dipole"),
+    pytest.param("dipole", {}, [(1.488, 0.01), (1.005, 0.01), (0.769, 0.01), (1041, 20), (0.3745, 0.005)], id="dipole"),
     pytest.param("oscillating", {}, [(2.132, 0.03), (1.383, 0.02), (0.006, 0.02)], id="oscillating"),
     pytest.param("conduction", {}, [(1.0006, 5e-4), (2.31, 0.1), (0, 1e-5)], id="conduction"),
-    pytest.param("annulus", {}, [(1.0825, 0.005), (2.055, 0.01)], id="annulus"),
+    pytest.param("annulus", {}, [(1.0841, 0.005), (2.076, 0.01)], id="annulus"),
     pytest.param("solitary", {}, [(0.992, 0.004), (1.0, 0.02), (0.992, 0.004), (1.01, 0.02)], id="solitary"),
     pytest.param("vortices-3d", {}, [(1, 1e-4), (1, 1e-4), (1, 1e-4)], id="vortices-3d"),
     pytest.param(

@@ -86,7 +86,7 @@ class Image:
     """
 
     def __init__(self, width: int, height: int):
-        self.nothing = tuple(ti.ndarray(ti.f32, 1) for _ in range(4))
+        self.nothing = tuple(ti.ndarray(ti.f32, 1) for _ in range(5))
         self.width, self.height = _checked(width, height)
         self.array = ti.ndarray(ti.f32, 3 * width * height)
         self.smooth, self._edges = False, ti.ndarray(ti.i32, 1)

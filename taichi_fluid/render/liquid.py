@@ -218,6 +218,7 @@ def liquid_kernels(loops, has_solids):
         tint: Colour,
         direction: Point,
         distance: Array,
+        shapes: Array,
         owner: Array,
         colours: Array,
     ):
@@ -249,12 +250,13 @@ def liquid_kernels(loops, has_solids):
         lit: Array,
         lit_size: Size,
         distance: Array,
+        shapes: Array,
         owner: Array,
         colours: Array,
     ):
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         body, room = Body(phi, n, dx, absorption, tint), Room(sun, ambient, direction, lit, lit_size)
-        rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
+        rock = Rock(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours)
         viewer = Eye(eye, forward, right, up)
         loops.each_pixel(
             size, sampled, (screen, edges, taken, _surface_colour, (size, backdrop, viewer, body, room, rock))
@@ -276,11 +278,12 @@ def liquid_kernels(loops, has_solids):
         absorption: Colour,
         tint: Colour,
         distance: Array,
+        shapes: Array,
         owner: Array,
         colours: Array,
     ):
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
-        rock = Rock(Obstacle(distance, n, dx, has_solids), owner, colours)
+        rock = Rock(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours)
         loops.each_pixel(size, _filled_pixel, (screen, backdrop, window, Body(phi, n, dx, absorption, tint), rock))
 
     return {"march": march, "light_floor": light_floor} if loops.dim == 3 else {"fill": fill}
@@ -326,12 +329,13 @@ class LiquidPicture:
             liquid: What it absorbs of red, green and blue, 1/m, and its colour.
             light: Colours of the light and of that from everywhere, and the direction towards the light.
             view: The camera's view, in metres; None in 2D.
-            solids: Distance at the lower corners of the cells, m, whose each place is, and their colours; None without.
+            solids: Distance at the lower corners of the cells, m, table of exact shapes, whose each place is, and their colours;
+                None without.
         """
         grid, vector = self.grid, float_vector(3)
         kernels = liquid_kernels(grid.loops, solids is not None)
         body = (self.phi, grid.n, grid.dx, vector(*liquid[0]), vector(*liquid[1]))
-        rock = image.nothing[:3] if solids is None else solids
+        rock = image.nothing[:4] if solids is None else solids
         picture = (*image.screen, *backdrop_arguments(background, exposure))
         if view is None:
             kernels.fill(*picture, *plane_window(grid, plane_of(grid, 2, 0.5), image), *body, *rock)

@@ -3,6 +3,13 @@
 from .._ti import argument, ti
 from ..kernels import flat, float_vector, int_vector, strides_of
 from ..operators.interpolation import inside_box, sample, uphill
+from ..operators.vectors import length
+from .exact import NEAR, ExactShapes
+
+SHARP = 0.02
+"""Cells over which the normal of a shape is found that is known."""
+SHORTEST = 0.1
+"""The shortest step of a ray towards a solid, in cells: by as much it may miss an edge."""
 
 
 def surface_arguments(surfaces: tuple | None, nothing, dim: int) -> tuple:
@@ -21,16 +28,17 @@ class Obstacle:
     n: object  # shape of the grid
     dx: object  # edge of a cell, m
     there: bool  # whether there are any; if not, nothing of this is read
-
-    @ti.func
-    def metres_at(self, q):
-        """Distance in m from the point ``q`` to the nearest solid."""
-        return sample(self.distance, 0, q + ti.f32(0.5), self.n)
+    exact: bool = False  # whether edges count
+    shapes: object = None  # the table of their exact shapes then
 
     @ti.func
     def depth_at(self, q):
         """Distance in cells from the point ``q`` to the nearest solid."""
-        return self.metres_at(q) / self.dx
+        depth = sample(self.distance, 0, q + ti.f32(0.5), self.n) / self.dx
+        if ti.static(self.exact):
+            if ti.abs(depth) < ti.f32(NEAR):
+                depth = ExactShapes(self.shapes).depth_at(q, depth)
+        return depth
 
     @ti.func
     def covered_at(self, q, cells_per_pixel):
@@ -40,14 +48,27 @@ class Obstacle:
 
     @ti.func
     def normal_at(self, q, reach):
-        """Unit vector out of the nearest solid, by differences over ``reach`` cells to both sides."""
-        return uphill(self.distance, q, reach, 0.5, self.n)
+        """Unit vector out of the nearest solid, by differences over ``reach`` cells to all sides, or ``SHARP`` where edges count."""
+        normal = q * ti.f32(0.0)
+        if ti.static(self.exact):
+            if ExactShapes(self.shapes).count() > 0:
+                reach = ti.f32(SHARP)
+            # A loop that stays one: this is compiled into every picture.
+            for corner in range(2**q.n):
+                e = normal * ti.f32(0.0)
+                for axis in ti.static(range(q.n)):
+                    e[axis] = ti.cast(2 * ((corner >> axis) & 1) - 1, ti.f32)
+                normal += self.depth_at(inside_box(q + reach * e, self.n)) * e
+            normal /= ti.max(length(normal), ti.f32(1e-20))
+        else:
+            normal = uphill(self.distance, q, reach, 0.5, self.n)
+        return normal
 
     @ti.func
     def reached(self, start, ray, enter, leave):
         """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere.
 
-        Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and a third of a cell at least.
+        Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and ``SHORTEST`` at least.
         """
         t, hit = enter, leave
         while t < leave:
@@ -56,7 +77,7 @@ class Obstacle:
                 hit = ti.max(t + away, enter)
                 t = leave
             else:
-                t += ti.max(ti.f32(0.9) * away, ti.f32(0.33))
+                t += ti.max(ti.f32(0.9) * away, ti.f32(SHORTEST))
         return ti.min(hit, leave)
 
 

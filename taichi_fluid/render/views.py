@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._ti import ti
+from ..boundaries.solids import Placed, Solids
 from ..boundaries.walls import SCALAR
 from ..kernels import Array, array_of, float_vector, kernel_family
 from ..scene import Look
@@ -18,6 +19,7 @@ from ..simulation import Simulation
 from .arrows import render_arrows
 from .camera import View, orbit_view
 from .colour_maps import Tables
+from .exact import table_length, table_of
 from .image import Image
 from .legend import Legend
 from .optics import Optics
@@ -72,6 +74,7 @@ class Parts:
         self._spans = {} if spans is None else spans
         self.tables, self._legend = Tables(), Legend()
         self._overlays: list[Callable[[Image], None]] = []
+        self._shown: list[Placed] | None = None
 
     def span(self, name: str) -> Smoothed:
         """The values that the colours or arrows of a view span."""
@@ -132,9 +135,20 @@ class Parts:
 
     @property
     def bodies(self) -> tuple | None:
-        """The solids without light, as kernels take them: distance, owner, colours; None without."""
+        """The solids without light, as kernels take them: distance, exact shapes, owner, colours; None without."""
         solids = self.simulation.solids
-        return (solids.distance, solids.owner, self._colours) if solids else None
+        return (solids.distance, self._exact_shapes(solids), solids.owner, self._colours) if solids else None
+
+    def _exact_shapes(self, solids: Solids):
+        """The table of the shapes that are there, made anew when they have moved."""
+        if self._shown is not solids.placed:
+            self._shown = solids.placed
+            self._shapes.from_numpy(table_of(solids.placed, self.simulation.grid))
+        return self._shapes
+
+    @functools.cached_property
+    def _shapes(self):
+        return ti.ndarray(ti.f32, table_length(self.simulation.grid.dim))
 
     def surfaces(self, look: Look) -> tuple | None:
         """The solids, lit through the optical volume, as kernels take them; None without."""

@@ -51,9 +51,12 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     # Every ray starts at its own fraction of a step: fine grain instead of rings.
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
+    end = leave
+    if ti.static(surface.obstacle.there):
+        end = surface.obstacle.reached(eye.place, ray, enter, leave)
     k = 0
     t = start
-    while t < leave and passing > ti.f32(0.004):
+    while t < end and passing > ti.f32(0.004):
         q = inside_box(eye.place + t * ray, medium.n)
         brick = bricks.brick_at(q)
         if bricks.empty(brick):
@@ -62,16 +65,15 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
             k += 1
             extinction, place = medium.at(q)
             depth = extinction * ti.f32(RAY_STEP) * surface.obstacle.dx
-            if ti.static(surface.obstacle.there):
-                sunk = surface.obstacle.depth_at(q)
-                if sunk < 0:
-                    colour += passing * surface.colour_at(inside_box(eye.place + (t + sunk) * ray, medium.n))
-                    passing, depth = ti.f32(0.0), ti.f32(0.0)
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 colour += passing * (ti.f32(1.0) - through) * medium.glow_at(place)
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
+    if ti.static(surface.obstacle.there):
+        if end < leave:
+            colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
+            passing = ti.f32(0.0)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
     return backdrop.shown(colour)
 
@@ -103,13 +105,13 @@ def volume_kernels(loops, has_solids):
     def march(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        occupied: Array, brick_n: Index, distance: Array, owner: Array, colours: Array, light: Array, light_n: Index,
+        occupied: Array, brick_n: Index, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index,
         sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
         lamp = Lamp(light, light_n, sun, ambient, direction)
-        surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
+        surface = Surface(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours, lamp)
         viewer = Eye(eye, forward, right, up)
         each_pixel(
             size, sampled, (screen, edges, taken, _volume_colour, (size, backdrop, viewer, medium, bricks, surface))
@@ -119,11 +121,11 @@ def volume_kernels(loops, has_solids):
     def slab(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, corner: Point, across: Point,
         upward: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, thickness: ti.f32, distance: Array,
-        owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour, direction: Point,
+        shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
         lamp = Lamp(light, light_n, sun, ambient, direction)
-        surface = Surface(Obstacle(distance, n, dx, has_solids), owner, colours, lamp)
+        surface = Surface(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours, lamp)
         each_pixel(size, _slab_pixel, (screen, backdrop, window, Medium(extinction, glow, n), thickness, surface))
 
     return {"march": march} if loops.dim == 3 else {"slab": slab}

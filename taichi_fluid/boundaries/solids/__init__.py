@@ -8,7 +8,7 @@ one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009;
 from .cut_cells import CutCells
 from .motion import Motion, Pose
 from .rasterise import SLIVER, SLIVER_OF_LIQUID
-from .shapes import SampledDistance, Solid
+from .shapes import Placed, SampledDistance, Solid
 from .solids import FAR, Faces, Solids
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "CutCells",
     "Faces",
     "Motion",
+    "Placed",
     "Pose",
     "SampledDistance",
     "Solid",

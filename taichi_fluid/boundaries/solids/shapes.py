@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...operators.shapes import SHAPES
+from .motion import Pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +86,18 @@ class Solid:
     def present(self, time: float) -> bool:
         """Whether it is there at ``time``."""
         return self.begin <= time < self.end
+
+
+class Placed(NamedTuple):
+    """A solid where it is.
+
+    Attributes:
+        solid: The solid.
+        pose: Where its pivot is, one of its images, and how it is turned.
+        a, b: As those of the solid, relative to the pivot before any rotation, m; 0 of shapes of one's own.
+    """
+
+    solid: Solid
+    pose: Pose
+    a: tuple[float, ...]
+    b: tuple[float, ...]

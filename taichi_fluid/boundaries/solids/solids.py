@@ -16,7 +16,7 @@ from ..walls import Walls
 from .cut_cells import MOTION_ROW, solid_kernels
 from .motion import Motion, Pose
 from .rasterise import SLIVER, raster_kernels, shape_kernels
-from .shapes import SampledDistance, Solid
+from .shapes import Placed, SampledDistance, Solid
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
@@ -39,6 +39,7 @@ class Solids:
         fluid: The part of each cell that is fluid, above 0 where it has any face open.
         motions: Table of how each image moves, as ``CutCells`` reads it.
         fastest: Largest velocity component of a solid at any face that it covers in part, m/s.
+        placed: All images of those that are there, where they are.
         images: How many copies of each solid there are, one beyond each side of a periodic axis; ``owner`` counts them.
     """
 
@@ -67,6 +68,7 @@ class Solids:
         self._kernels = solid_kernels(grid.costly_loops)
         self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
+        self.placed: list[Placed] = []
         self._conditions = {}
         sampled = [index for index, solid in enumerate(self.solids) if isinstance(solid.shape, SampledDistance)]
         self._tables = {index: array_of(self.solids[index].shape.values) for index in sampled}
@@ -101,15 +103,17 @@ class Solids:
         self._seen = present
         grid, n = self.grid, self.grid.n
         rows = np.zeros((max(len(self.solids) * self.images, 1), MOTION_ROW), dtype=np.float32)
+        images = list(itertools.product(present, enumerate(self._shifts)))
+        self.placed = [self._place(index, self._seen_from_box(poses[index], away)) for index, (_, away) in images]
         samples = [(self.distance, self.owner, 0.0)]
         if self.faces is Faces.VOXELS:
             samples.append((*self._centres, 0.5 * grid.dx))
         for distance, owner, shift in samples:
             distance.fill(FAR)
             owner.fill(0.0)
-            for index, (image, away) in itertools.product(present, enumerate(self._shifts)):
+            for (index, (image, _)), placed in zip(images, self.placed, strict=True):
                 row = index * self.images + image
-                rows[row] = self._rasterize(index, row, self._seen_from_box(poses[index], away), distance, owner, shift)
+                rows[row] = self._rasterize(index, row, placed, distance, owner, shift)
         self._set_motions(rows)
         self._raster.compute_open(samples[-1][0], self.open, n, self._sliver)
         self._wrap(self.open, grid.dim)
@@ -165,18 +169,22 @@ class Solids:
         pivot = tuple((low + (x - low) % size if p else x) + shift for x, low, size, p, shift in along)
         return pose._replace(pivot=pivot)
 
-    def _rasterize(self, index: int, row: int, pose: Pose, distance, owner, shift: float) -> list[float]:
+    def _place(self, index: int, pose: Pose) -> Placed:
+        solid, none = self.solids[index], (0.0,) * self.grid.dim
+        if not isinstance(solid.shape, str):
+            return Placed(solid, pose, none, none)
+        pivot = self._starts[index].pivot
+        a, b = np.subtract(solid.a, pivot), solid.b if solid.shape == "box" else np.subtract(solid.b or pivot, pivot)
+        return Placed(solid, pose, tuple(a.tolist()), tuple(map(float, b)))
+
+    def _rasterize(self, index: int, row: int, placed: Placed, distance, owner, shift: float) -> list[float]:
         """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
-        solid, grid, dim = self.solids[index], self.grid, self.grid.dim
-        start = self._starts[index]
+        solid, pose, grid, dim = placed.solid, placed.pose, self.grid, self.grid.dim
         vector, ints = float_vector(dim), int_vector(dim)
-        a, b = vector(*(0.0,) * dim), vector(*(0.0,) * dim)
+        a, b = vector(*placed.a), vector(*placed.b)
         table, size, inv_spacing = self._nothing, ints(*(1,) * dim), 0.0
         if isinstance(solid.shape, str):
             kind, shape = "named", SHAPES[solid.shape]
-            a = vector(*np.subtract(solid.a, start.pivot))
-            if solid.b:
-                b = vector(*(solid.b if solid.shape == "box" else np.subtract(solid.b, start.pivot)))
         elif isinstance(solid.shape, SampledDistance):
             kind, shape = "sampled", None
             a, inv_spacing = vector(*solid.shape.origin), 1.0 / solid.shape.spacing
