@@ -29,7 +29,9 @@ vulkan_too = pytest.mark.vulkan_too
 TODAY = [
     pytest.param("couette", {}, [(0, 5e-6)], id="couette"),
     pytest.param("poiseuille", {}, [(0, 2e-5), (0.5, 1e-4)], id="poiseuille"),
-    pytest.param("taylor-green", {}, [(0.0031, 0.0005), (3.06, 0.1), (0.993, 0.005), (0.454, 0.002)], id="taylor-green"),
+    pytest.param(
+        "taylor-green", {}, [(0.0031, 0.0005), (3.06, 0.1), (0.993, 0.005), (0.454, 0.002)], id="taylor-green"
+    ),
     pytest.param("carried-vortices", {}, [(0.062, 0.005), (1.91, 0.1), (0.9988, 0.001)], id="carried-vortices"),
     # Splitting loses them, at any number of cells.
     pytest.param(

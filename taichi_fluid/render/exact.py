@@ -14,7 +14,7 @@ from ..operators.shapes import SHAPES
 MOST_SHAPES = 32
 """Of more a ray that comes near one would ask each for longer than edges are worth."""
 NEAR = 1.5
-"""Distance in cells within which a shape is asked, and beyond which the grid's distance will do."""
+"""Distance in cells within which shapes are asked, and beyond which the grid's distance will do."""
 
 _NAMES = tuple(SHAPES)
 _FUNCTIONS = tuple(SHAPES.values())

@@ -16,7 +16,7 @@ from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .ranges import plane_of
 from .slices import Window, plane_window
-from .surfaces import Obstacle
+from .surfaces import Obstacle, way_on
 from .surroundings import INDEX, Body, Rock, Room, light_floor_at, refracted
 
 NORMAL_AT = ((INDEX - 1) / (INDEX + 1)) ** 2
@@ -90,7 +90,7 @@ def _surface_colour(x, y, size, backdrop, eye, body, room, rock):
         steps += 1
         q = place + t * way
         h = body.height_at(q)
-        event, normal, at = 0, way * ti.f32(0.0), t
+        event, normal, at, step = 0, way * ti.f32(0.0), t, ti.max(ti.f32(PART) * ti.abs(h), ti.f32(SHORTEST))
         if outside == 1:
             outside = 0
             if h < 0:
@@ -102,17 +102,16 @@ def _surface_colour(x, y, size, backdrop, eye, body, room, rock):
                 event = ti.select(normal[1] < ti.f32(-0.5), 2, 1)
                 at = leave
         elif (h < 0) != (wet == 1):
-            step = ti.max(ti.f32(SHORTEST), ti.min(t, ti.f32(1.5)))
-            from_t = ti.max(t - step, ti.f32(0.0))
+            from_t = ti.max(t - ti.max(ti.f32(SHORTEST), ti.min(t, ti.f32(1.5))), ti.f32(0.0))
             at = from_t + body.crossed(place + from_t * way, q) * (t - from_t)
             event, normal = 1, body.normal_at(place + at * way)
         if ti.static(rock.obstacle.there):
             away = rock.obstacle.depth_at(inside_box(q, n))
             if event == 0 and away < 0:
                 event, at = 3, t + away
-            h = ti.min(ti.abs(h), away)
+            step = ti.min(step, way_on(away))
         if event == 0:
-            t += ti.min(ti.max(ti.f32(PART) * ti.abs(h), ti.f32(SHORTEST)), leave - t + ti.f32(1e-3))
+            t += ti.min(step, leave - t + ti.f32(1e-3))
         else:
             if wet == 1:
                 lost = ti.exp(-body.absorption * (body.dx * at))

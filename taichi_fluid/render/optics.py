@@ -105,7 +105,8 @@ def _write_extinction(c, I, s, extinction: ti.template(), matter, obstacle, bric
     if ti.static(I.n == 3):  # no ray reads bricks in 2D
         seen = opacity > least
         if ti.static(obstacle.there):
-            seen = seen or obstacle.distance[c] < 0
+            # Edges stand out from the distances at corners by less than a cell.
+            seen = seen or obstacle.distance[c] < obstacle.dx
         if seen:
             bricks.mark(I)
 
@@ -161,10 +162,10 @@ def optics_kernels(loops, has_smoke, has_dye, glows, has_solids):
     @ti.kernel
     def compute_extinction(
         smoke: Array, dye: Array, temperature: Array, strength: ti.f32, incandescence: ti.f32, extinction: Array,
-        n: Index, distance: Array, occupied: Array, brick_n: Index, least: ti.f32,
+        n: Index, distance: Array, dx: ti.f32, occupied: Array, brick_n: Index, least: ti.f32,
     ):  # fmt: skip
         matter = Matter(smoke, dye, temperature, None, strength, incandescence, *there)
-        obstacle, bricks = Obstacle(distance, n, None, has_solids), Occupancy(occupied, brick_n)
+        obstacle, bricks = Obstacle(distance, n, dx, has_solids), Occupancy(occupied, brick_n)
         each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, matter, obstacle, bricks, least))
 
     @ti.kernel
@@ -234,7 +235,7 @@ class Optics:
         matter = (strength, incandescence)
         self.bricks[0].fill(0.0)
         least = LEAST_DEPTH / (RAY_STEP * self.grid.dx)
-        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, *self.bricks, least)
+        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, self.grid.dx, *self.bricks, least)
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
             light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(

@@ -8,7 +8,7 @@ from .exact import NEAR, ExactShapes
 
 SHARP = 0.02
 """Cells over which the normal of a shape is found that is known."""
-SHORTEST = 0.1
+SHORTEST = 0.04
 """The shortest step of a ray towards a solid, in cells: by as much it may miss an edge."""
 
 
@@ -18,6 +18,12 @@ def surface_arguments(surfaces: tuple | None, nothing, dim: int) -> tuple:
         return surfaces
     black, point = float_vector(3)(0.0, 0.0, 0.0), float_vector(dim)(*(0.0,) * dim)
     return (*nothing, int_vector(dim)(*(0,) * dim), black, black, point)
+
+
+@ti.func
+def way_on(away):
+    """Cells that a ray goes on by where the nearest solid is ``away`` (sphere tracing, Hart 1996)."""
+    return ti.max(ti.f32(0.9) * away, ti.f32(SHORTEST))
 
 
 @argument
@@ -36,7 +42,7 @@ class Obstacle:
         """Distance in cells from the point ``q`` to the nearest solid."""
         depth = sample(self.distance, 0, q + ti.f32(0.5), self.n) / self.dx
         if ti.static(self.exact):
-            if ti.abs(depth) < ti.f32(NEAR):
+            if depth < ti.f32(NEAR):
                 depth = ExactShapes(self.shapes).depth_at(q, depth)
         return depth
 
@@ -66,10 +72,7 @@ class Obstacle:
 
     @ti.func
     def reached(self, start, ray, enter, leave):
-        """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere.
-
-        Each step is as long as the nearest solid is away (sphere tracing, Hart 1996), and ``SHORTEST`` at least.
-        """
+        """Where between ``enter`` and ``leave`` a ray first meets a solid, in cells along it; ``leave`` if nowhere."""
         t, hit = enter, leave
         while t < leave:
             away = self.depth_at(inside_box(start + t * ray, self.n))
@@ -77,7 +80,7 @@ class Obstacle:
                 hit = ti.max(t + away, enter)
                 t = leave
             else:
-                t += ti.max(ti.f32(0.9) * away, ti.f32(SHORTEST))
+                t += way_on(away)
         return ti.min(hit, leave)
 
 

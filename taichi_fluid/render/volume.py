@@ -51,12 +51,9 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
     # Every ray starts at its own fraction of a step: fine grain instead of rings.
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
-    end = leave
-    if ti.static(surface.obstacle.there):
-        end = surface.obstacle.reached(eye.place, ray, enter, leave)
     k = 0
-    t = start
-    while t < end and passing > ti.f32(0.004):
+    t, seen_to = start, enter
+    while t < leave and passing > ti.f32(0.004):
         q = inside_box(eye.place + t * ray, medium.n)
         brick = bricks.brick_at(q)
         if bricks.empty(brick):
@@ -65,15 +62,18 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
             k += 1
             extinction, place = medium.at(q)
             depth = extinction * ti.f32(RAY_STEP) * surface.obstacle.dx
+            if ti.static(surface.obstacle.there):
+                ahead = ti.min(t + ti.f32(RAY_STEP), leave)
+                hit = surface.obstacle.reached(eye.place, ray, seen_to, ahead)
+                if hit < ahead:
+                    colour += passing * surface.colour_at(inside_box(eye.place + hit * ray, medium.n))
+                    passing, depth = ti.f32(0.0), ti.f32(0.0)
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 colour += passing * (ti.f32(1.0) - through) * medium.glow_at(place)
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
-    if ti.static(surface.obstacle.there):
-        if end < leave:
-            colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
-            passing = ti.f32(0.0)
+        seen_to = t
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
     return backdrop.shown(colour)
 
