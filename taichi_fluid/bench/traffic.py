@@ -43,8 +43,8 @@ TRAFFIC = {
     "conservation_kernels.restore": (
         "after:1?shares!after least?shares!after most?shares!after fluid?shares!after open?shares!after"
         "  before:1 after:1 least most shares?shares!after fluid growth open?shares!after"
-        "  after:1 least most shares?shares!after fluid open?shares!after",
-        "shares?shares!after out:1",
+        "  after:1 least most fluid",
+        "shares?shares!after after:1?shares!after out:1",
     ),
     "covering_kernels.cover": ("a:1 was fluid", ""),
     "boundary_kernels.fill_ghosts": ("", ""),

@@ -157,15 +157,6 @@ def _put_shares(c, I, m, s, carried, account, width: ti.template()):
 
 
 @ti.func
-def _value_at(c, J, s, carried, account):
-    """A value as it was carried; what is cut off its neighbours' with it."""
-    value = carried.after.array[carried.after.offset + c]
-    if ti.static(account.spec.cuts):
-        value = shared_at(c, J, s, carried, account)
-    return value
-
-
-@ti.func
 def _room_at(q, least, most):
     """How far a value may be moved, up as well as down."""
     return fast_max(fast_min(most - q, q - least), ti.f32(0.0))
@@ -173,10 +164,13 @@ def _room_at(q, least, most):
 
 @ti.func
 def _add_defect_and_room(k, c, I, s, total: ti.template(), carried, account):
-    """How much less a cell has than before, and its room; of both what counts."""
+    """How much less a cell has than before, and its room; of both what counts. What neighbours hand over is added first."""
     here, J = cell_of_strip(c, k), position_of(I, k)
     was, fluid = carried.before.array[carried.before.offset + here], fluid_at(here, account)
-    is_now = _value_at(lane(c, k), J, s, carried, account)
+    is_now = carried.after.array[carried.after.offset + here]
+    if ti.static(account.spec.cuts):
+        is_now = shared_at(lane(c, k), J, s, carried, account)
+        carried.after.array[carried.after.offset + here] = is_now
     room = _room_at(is_now, carried.least[here], carried.most[here])
     if ti.static(account.spec.grows):
         was *= ti.f32(1.0) + account.dt * account.growth[here]
@@ -198,14 +192,14 @@ def _defect_and_room_of(c, I, m, s, carried, account, width: ti.template()):
 
 
 @ti.func
-def _restore(k, c, I, s, moved: ti.template(), carried, account, theta):
-    here, J = cell_of_strip(c, k), position_of(I, k)
-    q, least, most = _value_at(lane(c, k), J, s, carried, account), carried.least[here], carried.most[here]
+def _restore(k, c, I, moved: ti.template(), carried, account, theta):
+    here = cell_of_strip(c, k)
+    q, least, most = carried.after.array[carried.after.offset + here], carried.least[here], carried.most[here]
     way = theta * _room_at(q, least, most)
     if ti.static(account.spec.solids):
         way = ti.select(account.fluid[here] > 0, way, ti.f32(0.0))
     if ti.static(account.spec.flow_through):
-        way *= _weight_at(J, account)
+        way *= _weight_at(position_of(I, k), account)
     # Rounding may carry it past a limit by one unit in the last place.
     moved[ti.i32(0), k] = fast_min(fast_max(q + way, least), most)
 
@@ -216,7 +210,7 @@ def _restore_strip(c, I, m, s, carried, out, account, theta, width: ti.template(
     strip = Strip(c, I, m, width)
     moved, anything = strip.matrix(1), _is_anything(I, account)
     if anything == 1:
-        strip.each(_restore, (c, I, s, moved, carried, account, theta))
+        strip.each(_restore, (c, I, moved, carried, account, theta))
     if ti.static(not account.spec.cuts) or anything == 1:
         strip.each(put_line, (out.array, out.offset + c, moved, 0))
 
