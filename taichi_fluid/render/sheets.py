@@ -66,8 +66,8 @@ def sheet_kernels(loops, has_solids):
     def blend_sheets(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        normal: Point, sheets: ti.i32, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index,
-        sun: Colour, ambient: Colour, direction: Point,
+        normal: Point, sheets: ti.i32, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
+        light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop, medium = Screen(image, size), Backdrop(top, bottom, exposure), Medium(extinction, glow, n)
         lamp = Lamp(light, light_n, sun, ambient, direction)

@@ -105,8 +105,8 @@ def volume_kernels(loops, has_solids):
     def march(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        occupied: Array, brick_n: Index, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index,
-        sun: Colour, ambient: Colour, direction: Point,
+        occupied: Array, brick_n: Index, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
+        light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
@@ -121,7 +121,8 @@ def volume_kernels(loops, has_solids):
     def slab(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, corner: Point, across: Point,
         upward: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, thickness: ti.f32, distance: Array,
-        shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour, direction: Point,
+        shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
+        direction: Point,
     ):  # fmt: skip
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
         lamp = Lamp(light, light_n, sun, ambient, direction)

@@ -2,7 +2,8 @@
 
 A scalar that is looked up where it comes from has the values that were there, but not the amount: that is made and lost
 by interpolation, and by the limiter, which cuts off what falls below a front but seldom as much of what rises above it.
-After each carry the amount before and after is summed, and each value q is moved by
+After each carry what the limiter cuts off goes to the cells beside (``sharing``), the amount before and after is summed, and
+each value q is moved by
 
     theta · min(most - q, q - least),    theta = defect / sum of those minima, from -1 to 1,
 

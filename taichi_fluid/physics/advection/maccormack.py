@@ -267,8 +267,9 @@ def _limited_at(c, I, s, lost: ti.template(), prediction, paths, n, spec: ti.tem
     """A component of a velocity with half of what is ``lost`` added, smoothed and limited.
 
     What is lost is a second difference of what was carried, so smoothing it adds a fourth, which takes off what varies from
-    cell to cell as cubic interpolation does: across faces at which it changes sign, so that longer waves keep all. Limits are the values that the prediction came from and, where what is lost
-    has one sign here and in all neighbours, as at a smooth extremum, so much beyond them as the least of it asks for.
+    cell to cell as cubic interpolation does: across faces at which it changes sign, so that longer waves keep all. Limits
+    are the values that the prediction came from and, where what is lost has one sign here and in all neighbours, as at a
+    smooth extremum, so much beyond them as the least of it asks for.
     """
     q = ti.static(prediction.value)
     here = lost[c]

@@ -43,7 +43,7 @@ def fluid_at(c, account):
 
 
 @ti.func
-def _limited_at(c, carried):
+def _within_limits(c, carried):
     """A value as it was carried, and the same within its limits."""
     q = carried.after.array[carried.after.offset + c]
     return q, fast_min(fast_max(q, carried.least[c]), carried.most[c])
@@ -66,12 +66,12 @@ def _way_beside(c, J, s, axis: ti.template(), side: ti.template(), account):
 @ti.func
 def _share_at(c, J, s, carried, account):
     """The part of their room that the neighbours of a cell fill with what is cut off there; below 0 if they give."""
-    value, limited = _limited_at(c, carried)
+    value, limited = _within_limits(c, carried)
     cut, room = value - limited, ti.f32(0.0)
     for axis in ti.static(range(J.n)):
         for side in ti.static(range(2)):
             way, passes = _way_beside(c, J, s, axis, side, account)
-            _, there = _limited_at(c + way, carried)
+            _, there = _within_limits(c + way, carried)
             free = ti.select(cut > 0, carried.most[c + way] - there, there - carried.least[c + way])
             room += passes * fluid_at(c + way, account) * free
     part = fluid_at(c, account) * cut / fast_max(room, ti.f32(_TINY))
@@ -87,7 +87,7 @@ def put_share(k, c, I, s, carried, account):
 @ti.func
 def shared_at(c, J, s, carried, account):
     """A value within its limits, with what its neighbours hand over to it."""
-    _, value = _limited_at(c, carried)
+    _, value = _within_limits(c, carried)
     given, taken = ti.f32(0.0), ti.f32(0.0)
     for axis in ti.static(range(J.n)):
         for side in ti.static(range(2)):
