@@ -111,15 +111,16 @@ class Surface:
         # Across two cells: within one, the slope of linear interpolation jumps at the faces and would show them.
         normal = self.obstacle.normal_at(q, ti.f32(1.0))
         nearest = flat(ti.min(ti.cast(q + ti.f32(1.0), ti.i32), n + 1), strides_of(n))
-        first = 3 * ti.cast(self.owner[nearest], ti.i32)
-        above = inside_box((q + ti.f32(2.0) * normal) * ti.f32(0.5) + ti.f32(0.25), lamp.n)
-        facing = ti.max(normal.dot(lamp.direction), ti.f32(0.0))
+        first, depth = 3 * ti.cast(self.owner[nearest], ti.i32), ti.f32(0.0)
+        if ti.static(q.n == 2):
+            depth = ti.min(self.obstacle.depth_at(q), ti.f32(0.0))
+        above = inside_box((q + (ti.f32(2.0) - depth) * normal) * ti.f32(0.5) + ti.f32(0.25), lamp.n)
+        facing = ti.max(normal.dot(lamp.direction), ti.f32(0.0)) * sample(lamp.light, 0, above, lamp.n)
         if ti.static(q.n == 2):
             # Seen from the side that is not there: flat, with a bevel two cells wide.
-            bevel = ti.exp(ti.f32(0.5) * ti.min(self.obstacle.depth_at(q), ti.f32(0.0)))
+            bevel = ti.exp(ti.f32(0.5) * depth)
             normal *= bevel
             facing = ti.f32(0.55) + bevel * (facing - ti.f32(0.55))
-        facing *= sample(lamp.light, 0, above, lamp.n)
         sky = ti.f32(0.65) + ti.f32(0.35) * normal[1]
         light = ti.f32(0.4) * lamp.sun * facing + sky * lamp.ambient
         for channel in ti.static(range(3)):
