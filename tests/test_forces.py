@@ -133,6 +133,19 @@ def test_a_body_force_that_cannot_be_is_refused_in_one_sentence(part, words):
     assert "\n" not in str(refused.value)
 
 
+def test_steps_of_a_liquid_are_as_short_for_a_body_force_as_for_gravity():
+    """Longer ones let short waves grow: in 100 m/s² a tank that sloshed at 3.6 m/s got to 6.4."""
+
+    def longest(gravity, force):
+        fluid = {"gravity": gravity} if force is None else {"gravity": gravity, "body_force": force}
+        return Simulation(water([1.0, 1.0], 32, [([0, 0], [1.0, 0.5])], fluid=fluid)).stable_dt(0.0)
+
+    falls = longest([0.0, -40.0], None)
+    assert longest([0.0, 0.0], [0.0, -40.0]) == falls
+    assert longest([0.0, -9.0], [0.0, "-31*cos(t)"]) == falls
+    assert longest([0.0, -9.0], [0.0, "9*cos(t)"]) > 2 * falls
+
+
 def test_a_slider_moves_the_numbers_of_a_body_force_and_leaves_its_expressions():
     values = {"name": "p", "domain": {"size": [1.0, 1.0], "resolution": 8}, "fluid": {"body_force": ["t", 0.5]}}
     found = [p for section in sections(Scene.from_dict(values)) for p in section.parameters if "body_force" in p.key]

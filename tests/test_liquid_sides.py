@@ -265,3 +265,21 @@ def test_a_spout_fills_a_closed_tank_as_long_as_there_is_air():
         tf.Scene.from_dict(
             {"name": "gas", "domain": {"size": [1.0, 0.5], "resolution": 32, "boundaries": sides}},
         )
+
+
+def test_what_flows_in_gently_makes_no_noise():
+    """A row of particles comes in at a time: cells that took half a row for lacking swallowed up to two thirds of what flows in.
+
+    At a place within a tank that drains below a gate the pressure, of some 4 kPa, jumped by 163 Pa from step to step, and
+    by 814 once; now by 10, and 70.
+    """
+    gate = [{"shape": "box", "center": [1.025, 1.05], "size": [0.05, 1.9]}]
+    sides = [[{"kind": "free-slip", "parts": [{"lower": [0.0], "upper": [0.3], **inflow(0.1, 0.0)}]}, "open"]]
+    tank = water([2.0, 1.0], 50, [([0, 0], [1.0, 0.5])], solids=gate)
+    simulation = tf.Simulation(tank.with_values({"domain.boundaries": [*sides, ["free-slip", "free-slip"]]}))
+    found = []
+    for _ in range(125):
+        simulation.step(0.008)
+        found.append(float(simulation.to_numpy("pressure")[10, 2]))
+    around = [np.median(found[max(i - 4, 0) : i + 5]) for i in range(len(found))]
+    assert np.std(np.subtract(found, around)[20:]) < 30

@@ -80,10 +80,11 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
     out[c] = ti.f32(0.0)
     if phi[c] < 0 and ground.cored_at(c) == 0:
         n, dx = ground.solids.n, ground.solids.dx
-        highest, rough, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
+        highest, passes, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
         for axis in ti.static(range(s.n)):
-            rough = rough | ti.cast(I[axis] == 1, ti.i32) * (1 - ground.closed[2 * axis])
-            rough = rough | ti.cast(I[axis] == n[axis], ti.i32) * (1 - ground.closed[2 * axis + 1])
+            passes = passes | ti.cast(I[axis] == 1, ti.i32) * (1 - ground.closed[2 * axis])
+            passes = passes | ti.cast(I[axis] == n[axis], ti.i32) * (1 - ground.closed[2 * axis + 1])
+        rough = passes
         for around in range(ti.static(3**s.n)):
             cell = _within(neighbour(I, around), s, ground)
             highest = ti.max(highest, phi[cell])
@@ -97,7 +98,8 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
             crowd = _weighed(c, I, s, weight, n)
         else:
             crowd = _counted(I, s, starts, ground, beside)
-            if beside == 1:
+            if beside == 1 or passes == 1:
+                # What flows in through a side comes a row of particles at a time, and lacks half of one on average.
                 crowd = ti.max(crowd - ti.f32(UNSURE), ti.f32(0.0))
         cell = ti.cast(c, ti.i32)
         own = ti.cast(starts[cell + 1] - starts[cell], ti.f32) / ti.f32(1.0 * FULL[s.n])

@@ -9,6 +9,7 @@ import numpy as np
 from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
+from ..scene.expressions import at_time
 from ..scene.liquid import Inflow, inflows
 from .remarks import is_overfull
 
@@ -152,19 +153,16 @@ def make_foam(engine: Any, dt: float) -> None:
     )
 
 
-def waves(scene: Scene) -> float:
-    """The speed, m/s, that what falls for a cell has: where no other is known, no wave should pass more in a step."""
-    return math.sqrt(math.hypot(*scene.gravity) * scene.domain.dx) if scene.liquid is not None else 0.0
+def longest_dt(scene: Scene, time: float) -> float:
+    """The longest step, s, that the shortest waves of a liquid allow at a ``time``, s.
 
-
-def longest_dt(scene: Scene) -> float:
-    """The longest step, s, that the shortest waves of a liquid allow.
-
-    No wave that surface tension drives passes a cell in it (Brackbill, Kothe, Zemach 1992), and none that gravity drives a
-    quarter of one: in three times as long a step the shortest of these would grow.
+    No wave that surface tension drives passes a cell in it (Brackbill, Kothe, Zemach 1992), and none that gravity and a
+    body force drive a quarter of one: in three times as long a step the shortest of these would grow.
     """
     if scene.liquid is None:
         return math.inf
-    dx, gravity, tension = scene.domain.dx, math.hypot(*scene.gravity), scene.liquid.surface_tension
+    force = scene.fluid.body_force
+    pull = scene.gravity if force is None else np.add(scene.gravity, at_time(force, time))
+    dx, gravity, tension = scene.domain.dx, math.hypot(*pull), scene.liquid.surface_tension
     falling = math.sqrt(math.pi * dx / gravity) / 4 if gravity else math.inf
     return min(falling, math.sqrt(scene.fluid.rho * dx**3 / (4 * math.pi * tension)) if tension else math.inf)

@@ -261,7 +261,7 @@ class Simulation(Engine, Flow):
         if solver.dt is not None:
             return solver.dt
         speed = self._fastest(speed)
-        longest = min(solver.max_dt, longest_dt(self._scene))
+        longest = min(solver.max_dt, longest_dt(self._scene, self.time))
         if self.lifted and self.liquid is None:
             longest = min(longest, math.sqrt(max(solver.cfl, STARTING) * self.grid.dx / self.lifted))
         return min(longest, solver.cfl * self.grid.dx / speed if speed > 0 else math.inf)
