@@ -27,7 +27,8 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize("demo", DEMOS, ids=lambda path: path.stem)
 def test_demo_runs_and_its_check_passes(demo, tmp_path):
-    done = run([str(demo), "cpu", "16", "0.6"], tmp_path)
+    # Of the plume on both grids the collocated one rises a sixth less on 16 cells, and within 5 % on 24 and more.
+    done = run([str(demo), "cpu", "24" if demo.stem == "grids" else "16", "0.6"], tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     picture = tmp_path / done.stdout.splitlines()[-1]
     assert picture.stat().st_size > 1000, "the last line printed names a picture"
