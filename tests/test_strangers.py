@@ -29,6 +29,7 @@ FILES = {
     "long unknown key": (b'name = "a"\n' + b"k" * 5000 + b" = 1", "unknown key 'kkk"),
     "no text": (b'name = "\xff\xfe"', "cannot be read"),
     "too large": (b"#" + b"x" * MOST_BYTES, f"may have {MOST_BYTES} at most"),
+    "empty": (b"", "is empty"),
     "a bad name": (b'name = "a b"', "name is 'a b'"),
 }
 
@@ -62,7 +63,7 @@ def test_pipes_devices_and_what_has_no_end_are_not_waited_for(tmp_path):
 
 def test_a_scene_without_a_name_is_called_as_its_file(tmp_path):
     for file, name in (("hot box.toml", "hot_box"), ("\u00fc.toml", "_"), ("a" * 90 + ".toml", "a" * 64)):
-        (tmp_path / file).write_bytes(b"")
+        (tmp_path / file).write_bytes(b"[domain]\n")
         assert Scene.load(tmp_path / file).name == name
 
 

@@ -361,6 +361,8 @@ class Scene(Config):
     def load(cls, path: str | Path) -> "Scene":
         """Build a scene from a TOML file, which is called as that if it has no name; SceneError names the file."""
         values = read_toml(read_file(path), repr(str(path)), Path(path).parent)
+        if not values:
+            raise SceneError(f"{str(path)!r} is empty: it should have the tables of a scene.")
         try:
             return cls.from_dict({"name": _UNNAMED.sub("_", Path(path).stem)[:64], **values})
         except SceneError as error:
