@@ -326,7 +326,7 @@ BAD = {
     "folder as scene file": (["run", "a folder"], ["a folder"]),
     "broken TOML": (["run", "broken.toml"], ["broken.toml", "TOML"]),
     "no UTF-8": (["run", "binary.toml"], ["binary.toml", "no text in UTF-8", "byte 0"]),
-    "empty file": (["run", "empty.toml"], ["name", "missing"]),
+    "empty file": (["run", "empty.toml"], ["empty.toml", "is empty", "tables of a scene"]),
     "file with an unknown key": (["run", "unknown.toml"], ["fluid.viscocity", "did you mean 'viscosity'"]),
     "file with a NaN": (["run", "nan.toml"], ["fluid.viscosity", "nan"]),
     "unknown key": (["demo", "--set", "fluid.viscocity=1"], ["fluid.viscocity", "did you mean 'viscosity'", "rho"]),
