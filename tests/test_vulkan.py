@@ -11,7 +11,7 @@ PARTS = {
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls conditions warm_solids",
     "steps": "collocated combustion simulation reflection conservation live_engine seams",
     "liquids": "liquid liquid_core liquid_particles liquid_pressure liquid_stress foam",
-    "pictures of steps": "render render_views resample presets validation",
+    "pictures of steps": "render render_views exact_shapes resample presets validation",
 }
 """Files that trace the same kernels, which a process does once; the first ones are those that compile little."""
 
