@@ -170,6 +170,7 @@ class Solids:
         return pose._replace(pivot=pivot)
 
     def _place(self, index: int, pose: Pose) -> Placed:
+        """A solid at a pose, its ends seen from its pivot."""
         solid, none = self.solids[index], (0.0,) * self.grid.dim
         if not isinstance(solid.shape, str):
             return Placed(solid, pose, none, none)

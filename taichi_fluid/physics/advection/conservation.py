@@ -48,7 +48,7 @@ from ...kernels import (
 )
 from ...operators.sampling import Component
 from .activity import noted_at
-from .sharing import Carried, fluid_at, put_share, shared_at
+from .sharing import TINY, Carried, fluid_at, put_share, shared_at
 
 MARGIN = 16
 """Cells from a side through which something flows within which less and less is kept, but a third of the box at most."""
@@ -56,8 +56,8 @@ MARGIN = 16
 MOST_BESIDE_SIDES = 0.2
 """Part of its room by which a value is moved at most where something flows through a side: closed boxes hardly need as much."""
 
-_TINY, _HUGE = 1e-37, 1e37
-"""Room that is none: of less a reciprocal would be infinite; and a sum that has grown beyond all numbers."""
+_HUGE = 1e37
+"""A sum that has grown beyond all numbers."""
 
 
 class AccountSpec(NamedTuple):
@@ -273,7 +273,7 @@ def conservation_kernels(loops, spec):
             # Of numbers so large that their sum is none, nothing is known.
             defect, room = total[0] + owed[0], total[1]
             if ti.abs(defect) < ti.f32(_HUGE):
-                theta[0] = ti.min(ti.max(defect / ti.max(room, ti.f32(_TINY)), -bound), bound)
+                theta[0] = ti.min(ti.max(defect / ti.max(room, ti.f32(TINY)), -bound), bound)
         each_strip(n, width, _restore_strip, (carried, Component(out, offset), account, theta[0], width))
 
     return {"restore": restore, "Slopes": Slopes}

@@ -10,7 +10,7 @@ flux-corrected transport, Boris and Book 1973, and the borrowing of mass in atmo
 from ..._ti import argument, ti
 from ...kernels import ARRAY_BITS, address, cell_of_strip, cells_of, fast_max, fast_min, lane, position_of
 
-_TINY = 1e-37
+TINY = 1e-37
 """Room that is none: of less a reciprocal would be infinite."""
 
 
@@ -74,7 +74,7 @@ def _share_at(c, J, s, carried, account):
             _, there = _within_limits(c + way, carried)
             free = ti.select(cut > 0, carried.most[c + way] - there, there - carried.least[c + way])
             room += passes * fluid_at(c + way, account) * free
-    part = fluid_at(c, account) * cut / fast_max(room, ti.f32(_TINY))
+    part = fluid_at(c, account) * cut / fast_max(room, ti.f32(TINY))
     return ti.select(room > 0, fast_min(fast_max(part, ti.f32(-1.0)), ti.f32(1.0)), ti.f32(0.0))
 
 
