@@ -73,6 +73,47 @@ def test_a_tank_that_sloshes_does_not_rise(transfer):
     assert sloshing(Run(32), 32, transfer, periods=6.1).lost > -0.01
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_what_goes_along_stays_a_distance(dim):
+    """A wave stretches what lies above its surface: slopes of 0.82 to 1.11 stayed until that passed a row (3D: 0.78 to 1.11),
+    so that it went too fast upwards and too slow downwards, and its frequency came nearer by the first order only.
+    """
+    simulation = tf.Simulation(water([1.0] * dim, 32 if dim == 2 else 20))
+    x, y = simulation.grid.cell_centres()[:2]
+    simulation.set(level_set=y - 0.5 - 0.06 * np.cos(np.pi * x) + 0.0 * sum(simulation.grid.cell_centres()))
+    while simulation.time < 1.2:
+        simulation.step()
+        phi = simulation.to_numpy("level set") / simulation.grid.dx
+        lower, upper = phi[:, :-1], phi[:, 1:]
+        square = (upper - lower) ** 2
+        for axis in (0, 2)[: dim - 1]:
+            change = np.gradient(phi, axis=axis)
+            square += (0.5 * (change[:, 1:] + change[:, :-1])) ** 2
+        cut = (lower * upper < 0) & (abs(lower) < 0.85) & (abs(upper) < 0.85)
+        assert np.sqrt(square[cut]) == pytest.approx(1.0, abs=0.04)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.25, 0.75])
+def test_a_tank_that_is_shaken_has_waves_of_a_fifth_of_a_cell(level):
+    """Linear theory, of 30 odd modes. Crests were taken for films, and lifted by a tenth of a cell: off by 0.30 at a level of 0.25."""
+    cells, pull, depth = 64, 0.02, 0.5 + level / 64
+    first = np.sqrt(9.81 * np.pi * np.tanh(np.pi * depth))
+    force = {"body_force": [f"{pull}*sin({0.7 * first}*t)", 0.0]}
+    simulation = tf.Simulation(water([1.0, 1.0], cells, [([0.0, 0.0], [1.0, depth])], fluid=force))
+    times, found = [0.0], []
+    while simulation.time < 4.0:
+        simulation.step()
+        heights = filled_part(simulation).sum(axis=1) / cells
+        times.append(simulation.time)
+        found.append(0.5 * (heights[-1] - heights[0]))
+    at, k = 0.5 * (np.array(times[1:]) + times[:-1])[:, None], np.pi * np.arange(1, 60, 2)
+    own, w = np.sqrt(9.81 * k * np.tanh(k * depth)), 0.7 * first
+    modes = 4 / k**2 * own**2 * pull / 9.81 / (own**2 - w**2) * (np.sin(w * at) - w / own * np.sin(own * at))
+    theory = -(modes * np.cos(k * (1 - 0.5 / cells))).sum(axis=1)
+    assert abs(theory).max() < 0.2 / cells
+    assert np.sqrt(((found - theory) ** 2).mean() / (theory**2).mean()) < 0.01
+
+
 @pytest.mark.slow
 def test_a_wave_of_a_quarter_of_a_cell_does_not_rise_in_3d():
     """By 16 % in four periods it did, as its surface jumped wherever particles in disorder said no more than that a cell is deep."""
@@ -567,9 +608,13 @@ def test_another_resolution_has_the_same_volume_in_the_end():
     assert pools[1].liquid.volume == pytest.approx(volume, rel=0.5 / 6.4)
 
 
-def test_a_drop_that_becomes_a_film_keeps_its_volume():
-    """In a film thinner than a cell ten times as many lie in one for a while: taken away there, they never came back (0.85 to 0.95)."""
-    ball = {"shape": "sphere", "center": [0.5, 0.6, 0.5], "radius": 0.15, "velocity": [0.0, -6.0, 0.0]}
+@pytest.mark.parametrize("height", [0.6, 0.61])
+def test_a_drop_that_becomes_a_film_keeps_its_volume(height):
+    """In a film thinner than a cell ten times as many lie in one for a while: taken away there, they never came back (0.85 to 0.95).
+
+    Of 310 particles there may be three more for a few steps, where cells of the film look full.
+    """
+    ball = {"shape": "sphere", "center": [0.5, height, 0.5], "radius": 0.15, "velocity": [0.0, -6.0, 0.0]}
     tables = {"domain": {"size": [1.0] * 3, "resolution": 28}, "liquid": {"bodies": [ball], "transfer": "flip"}}
     simulation = tf.Simulation(tf.Scene.from_dict({"name": "film", **tables}))
     begun, least, most = simulation.liquid.volume, 1.0, 1.0
@@ -577,7 +622,8 @@ def test_a_drop_that_becomes_a_film_keeps_its_volume():
         simulation.step()
         part = simulation.liquid.volume / begun
         least, most = min(least, part), max(most, part)
-    assert (least, most) == pytest.approx((1.0, 1.0), abs=0.005)
+    assert (least, most) == pytest.approx((1.0, 1.0), abs=0.015)
+    assert part == pytest.approx(1.0, abs=0.001)
 
 
 def test_nothing_squirts_from_between_a_ball_and_the_floor():

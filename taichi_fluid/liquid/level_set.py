@@ -39,11 +39,67 @@ MOST_OFF, MOST_OFF_AT_SOLIDS = {2: 0.15, 3: 0.45}, 0.6
 """By how many cells a surface may be off what particles show of it. In disorder that is off by a tenth, in 3D, with fewer rows to a cell,
 by up to a third, and where a surface meets a solid aslant, which has particles to one side alone, by more. Where it is held, waves rise."""
 
+MOST_BENT = 1.25
+"""The most that a slope is off 1 in a step, as a factor, by what is a flow: more is a film, or where two surfaces meet."""
+
+TRUSTED = 0.9
+"""Cells from a surface up to which its distance says something of its slope."""
+
 
 @ti.func
 def is_sure(distance):
     """Whether a distance, in cells, is one that particles show."""
     return (distance > ti.f32(DEEPEST)) & (distance < ti.f32(HIGHEST))
+
+
+@ti.func
+def _trust_in(phi: Array, c, solids, given: ti.template()):
+    """How much the distance of a cell says of its slope: near the end of those that are known they are rough, in solids none is."""
+    trust = ti.min(ti.max((ti.f32(TRUSTED) - ti.abs(phi[c]) / solids.dx) * ti.f32(10.0), ti.f32(0.0)), ti.f32(1.0))
+    if ti.static(given):
+        trust *= ti.cast(solids.distance[c] > 0, ti.f32)
+    return trust
+
+
+@ti.func
+def _slope_across(pair, I, s, phi: Array, solids, axis: ti.template(), given: ti.template()):
+    """The slope of a distance in the middle between two cells that a surface passes between; 1 as far as it is not known."""
+    trust, square = ti.f32(1.0), (phi[pair[1]] - phi[pair[0]]) ** 2
+    for k in ti.static(range(s.n)):
+        if ti.static(k != axis):
+            total, parts = ti.f32(0.0), ti.f32(0.0)
+            for way in ti.static((-1, 1)):
+                if I[k] != (solids.n[k] if ti.static(way > 0) else ti.i32(1)):
+                    for i in ti.static(range(2)):
+                        part = _trust_in(phi, pair[i] + way * s[k], solids, given)
+                        total += part * way * (phi[pair[i] + way * s[k]] - phi[pair[i]])
+                        parts += part
+            trust *= ti.min(parts, ti.f32(1.0))
+            square += (total / ti.max(parts, ti.f32(1e-6))) ** 2
+    for i in ti.static(range(2)):
+        trust *= _trust_in(phi, pair[i], solids, given)
+    slope = ti.min(ti.max(ti.sqrt(square) / solids.dx, ti.f32(1.0 / MOST_BENT)), ti.f32(MOST_BENT))
+    return ti.f32(1.0) + trust * (slope - ti.f32(1.0))
+
+
+@ti.func
+def straightened(c, I, s, phi: Array, solids, given: ti.template()):
+    """The distance of a cell to a surface that cuts the way to one beside it, of what a flow has made of distances.
+
+    Where a surface rises what lies above it rises faster, so that what was carried is no distance any more: it is taken over
+    its slope. As the slope is that where the surface is, both cells have the same, and the surface stays where it is.
+    """
+    parts, total = ti.f32(0.0), ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        for end in ti.static(range(2)):
+            if I[axis] != (solids.n[axis] if ti.static(end) else ti.i32(1)):
+                pair = ti.Vector([c, c + (s[axis] if ti.static(end) else -s[axis])])
+                if phi[pair[1]] * phi[c] < 0:
+                    # The nearest counts by far the most.
+                    part = ((phi[c] - phi[pair[1]]) / phi[c]) ** 2
+                    total += part * _slope_across(pair, I, s, phi, solids, axis, given)
+                    parts += part
+    return phi[c] * (parts / total if parts > 0 else ti.f32(1.0))
 
 
 @ti.func
@@ -204,11 +260,16 @@ class LevelSet:
 
     def go(self, phi, velocity, dt: float) -> None:
         """Be where a surface has come to after ``dt`` seconds; ``velocity``, m/s, is that of ``carry``, ghosts filled."""
+        grid = self.grid
+        self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, -dt / grid.dx, grid.dx)
+
+    def widened(self, phi):
+        """The distance to a surface ``phi`` as far as ``WIDE`` cells, with ghosts, in cells, in an array to work in."""
         # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
         grid, kernels, wide, wider = self.grid, self._kernels, self._scratch.first, self._scratch.vector
         kernels.widen(phi, wide, DEEPEST * grid.dx, HIGHEST * grid.dx, 1 / grid.dx, grid.n)
         kernels.widen(wide, wider, -KNOWN, KNOWN, 1.0, grid.n)
-        kernels.go(wider, self.phi, velocity, grid.n, -dt / grid.dx, grid.dx)
+        return wider
 
     def stay(self, phi) -> None:
         """Be where a surface is."""

@@ -296,6 +296,10 @@ class Liquid:
             self._surface.fill_ghosts(self.phi)
         self._drained.clear()
 
+    def distance_in_cells(self):
+        """The distance to the surface as far as three cells, in cells, in an array that others work in."""
+        return self._there.widened(self.phi)
+
     def carry(self, velocity, dt: float) -> None:
         """Move the particles along a velocity that ``scatter`` has continued beyond the surface.
 

@@ -26,7 +26,7 @@ from ..kernels import (
 )
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
-from .level_set import MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure
+from .level_set import MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
 from .motion import away_from, distance_at
 from .particles import FULL, Cloud, Particles, vector_at
 from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
@@ -47,6 +47,8 @@ FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
 HALF_FULL, FILM = {2: 0.6, 3: 0.8}, 0.02
 """The same of one that a surface which was there has left, and how deep it lies then, in cells: a film that nothing held would fall."""
+DEEP = 0.5
+"""How far below the surface that was there, in cells, a cell beside one lies for that to be no film: it is held by what is below."""
 CORNER = 0.3
 """How near to a solid, in cells, a centre is whose cell no particle need come into."""
 RAISED, RAISED_THERE = 0.1, 0.2
@@ -150,17 +152,27 @@ class _Surface:
     lift: object
 
     @ti.func
-    def agreed(self, c, shown, near, dx):
+    def agreed(self, c, I, s, shown, near, mirrors):
         """The distance of the surface to stay at, in cells, as far as that is ``near`` what particles show.
 
         Also where they show no more than that it is far, in the air or in the liquid: a surface that jumped there would raise waves.
         """
-        distance, there = shown, self.there[c] / dx
-        if is_sure(there):
-            there -= self.lift[1]
+        distance = shown
+        if is_sure(self.there[c] / mirrors.solids.dx):
+            there = straightened(c, I, s, self.there, mirrors.solids, mirrors.given) / mirrors.solids.dx - self.lift[1]
             off = self.stays * near
             distance = ti.min(ti.max(there, shown - off), shown + off)
         return distance
+
+    @ti.func
+    def is_thin(self, c, I, s, solids):
+        """Whether no cell beside one lies deep below the surface to stay at."""
+        deepest = ti.f32(0.0)
+        if self.stays > 0:
+            for axis in ti.static(range(s.n)):
+                below, above = ti.select(I[axis] > 1, s[axis], 0), ti.select(I[axis] < solids.n[axis], s[axis], 0)
+                deepest = ti.min(deepest, ti.min(self.there[c - below], self.there[c + above]))
+        return deepest > ti.f32(-DEEP) * solids.dx
 
 
 @ti.func
@@ -187,9 +199,10 @@ def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
     if own > 0:
         distance = ti.min(distance, ti.max(ti.f32(FILLED) - filled, ti.f32(-BELOW)))
-    distance = surface.agreed(c, distance, near, mirrors.solids.dx)
+    distance = surface.agreed(c, I, s, distance, near, mirrors)
     if distance > 0 and filled > ti.f32(HALF_FULL[n]):
-        distance = ti.f32(-FILM)
+        if surface.is_thin(c, I, s, mirrors.solids):
+            distance = ti.f32(-FILM)
     surface.phi[c] = mirrors.solids.dx * distance
 
 

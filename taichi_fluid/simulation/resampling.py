@@ -7,6 +7,8 @@ adds up to what it was.
 
 import math
 
+import numpy as np
+
 from .._ti import argument, ti
 from ..boundaries.walls import SCALAR
 from ..grid import Grid
@@ -141,9 +143,9 @@ def resample(source: Simulation, target: Simulation) -> None:
     for axis, (offset, begin) in enumerate(zip(after.velocity.begins(), before.velocity.begins(), strict=True)):
         _resample_component(old, velocity, begin, new, out, offset, axis)
     if source.liquid is not None and target.liquid is not None:
-        level = before.scratch.first
-        level.copy_from(source.liquid.phi)
-        _resample_component(old, level, 0, new, target.liquid.phi, 0, SCALAR)
+        phi = target.liquid.phi
+        _resample_component(old, source.liquid.distance_in_cells(), 0, new, phi, 0, SCALAR)
+        phi.from_numpy(np.float32(old.dx) * phi.to_numpy())
         target.liquid.take_over(out)
         target.liquid.target = round(source.liquid.target * (old.dx / new.dx) ** old.dim)
     target.fill()
