@@ -257,9 +257,15 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
 
 @ti.func
 def _bend_across(here, there):
-    """What smoothing moves across a face: where what is lost changes sign, or where beyond it nothing is known."""
-    turns = here * there < 0 or here == ti.f32(_UNKNOWN) or there == ti.f32(_UNKNOWN)
-    return ti.select(turns, there - here, ti.f32(0.0))
+    """What smoothing moves across a face: where what is lost changes sign, or where beyond it nothing is known.
+
+    Of both sides no more than twice the lesser, so that nothing jumps where rounding turns a sign.
+    """
+    change = there - here
+    least = ti.f32(2.0) * fast_min(abs(here), abs(there))
+    smoothed = ti.select(here * there < 0, fast_min(fast_max(change, -least), least), ti.f32(0.0))
+    unknown = here == ti.f32(_UNKNOWN) or there == ti.f32(_UNKNOWN)
+    return ti.select(unknown, change, smoothed)
 
 
 @ti.func
