@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .simulation import FORCES, Force, NotFinite, Simulation, Stage, Step
     from .simulation.flow import TooManySteps
     from .simulation.probes import Probes
+    from .simulation.probing import velocity_at
     from .simulation.resampling import resample
     from .viewer.window import show
 
@@ -67,6 +68,7 @@ _HOME = {
     "resample": ".simulation.resampling",
     "save": ".io.checkpoint",
     "surface_mesh": ".io.surfaces",
+    "velocity_at": ".simulation.probing",
     "write_ply": ".io.surfaces",
     "show": ".viewer.window",
 }
@@ -105,6 +107,7 @@ __all__ = [
     "save",
     "show",
     "surface_mesh",
+    "velocity_at",
     "write_ply",
 ]
 

@@ -81,6 +81,27 @@ def test_a_file_holds_the_mesh_bit_for_bit(tmp_path):
     assert b"element face 0\n" in (tmp_path / "none.ply").read_bytes()
 
 
+def test_a_file_holds_how_fast_its_corners_are(tmp_path):
+    """A ball that flies straight and one that turns: a plane of velocities is what linear interpolation gives exactly."""
+    simulation = ball(16)
+    x, y, z = np.meshgrid(*simulation.grid.cell_centres(), indexing="ij", sparse=True)
+    simulation.set(
+        velocity=[0.5 - 2.0 * (z - 0.5) + 0 * (x + y), 0.25 + 0 * (x + y + z), 2.0 * (x - 0.5) + 0 * (y + z)]
+    )
+    vertices, triangles = tf.surface_mesh(simulation)
+    velocities = tf.velocity_at(simulation, vertices)
+    tf.write_ply(tmp_path / "ball.ply", vertices, triangles, velocities)
+    read = trimesh.load(tmp_path / "ball.ply", process=False)
+    np.testing.assert_array_equal(np.asarray(read.vertices, np.float32), vertices)
+    np.testing.assert_array_equal(read.faces, triangles)
+    written = read.metadata["_ply_raw"]["vertex"]["data"]
+    np.testing.assert_array_equal(np.stack([written[name] for name in ("vx", "vy", "vz")], axis=1), velocities)
+    u = np.stack([0.5 - 2 * (vertices[:, 2] - 0.5), 0.25 + 0 * vertices[:, 0], 2 * (vertices[:, 0] - 0.5)], axis=1)
+    # The projection leaves a tolerance of it, and beyond the surface it goes on as it changes up to there.
+    np.testing.assert_allclose(velocities, u, atol=0.02)
+    assert tf.velocity_at(simulation, vertices[:0]).shape == (0, 3)
+
+
 def run(folder, *arguments):
     small = (
         "--arch",
@@ -104,6 +125,7 @@ def test_a_recording_writes_a_surface_for_each_frame(tmp_path):
     assert done.stdout.splitlines() == ["film.mp4", "film.png", "meshes"]
     assert sorted(os.listdir(tmp_path / "meshes")) == ["surface_00000.ply", "surface_00001.ply"]
     assert trimesh.load(tmp_path / "meshes" / "surface_00001.ply").is_watertight
+    assert b"property float vx\n" in (tmp_path / "meshes" / "surface_00001.ply").read_bytes()
     again = run(tmp_path, "splash", "--out", "other.mp4", "--surfaces", "meshes")
     assert again.returncode == 2
     assert "'meshes' holds those of another run" in again.stderr

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..pressure.system import NEAREST
 from ..simulation import Simulation
+from ..simulation.probing import velocity_at
 from .files import whole_file
 from .outputs import SURFACES
 
@@ -51,26 +52,34 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
     return vertices.astype(np.float32), triangles.astype(np.int32)
 
 
-def write_ply(path: Path | str, vertices: np.ndarray, triangles: np.ndarray) -> None:
+def write_ply(
+    path: Path | str, vertices: np.ndarray, triangles: np.ndarray, velocities: np.ndarray | None = None
+) -> None:
     """Write a mesh as binary PLY, whole or not at all.
 
     Args:
         path: The file.
         vertices: Corners, ``(count, 3)``, in metres.
         triangles: The corners of each, ``(count, 3)``, whole numbers.
+        velocities: Of the corners, ``(count, 3)``, m/s, written as ``vx``, ``vy``, ``vz``; renderers blur motion by them.
 
     Raises:
         OSError: if it cannot be written.
     """
+    corners = np.asarray(vertices, "<f4")
+    if velocities is not None:
+        corners = np.hstack([corners, np.asarray(velocities, "<f4")])
+    names = ("x", "y", "z", "vx", "vy", "vz")[: corners.shape[1]]
     header = (
-        "ply\nformat binary_little_endian 1.0\ncomment metres; the second axis points up\n"
-        f"element vertex {len(vertices)}\nproperty float x\nproperty float y\nproperty float z\n"
-        f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
+        "ply\nformat binary_little_endian 1.0\ncomment metres and seconds; the second axis points up\n"
+        f"element vertex {len(vertices)}\n"
+        + "".join(f"property float {name}\n" for name in names)
+        + f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
     )
     faces = np.empty(len(triangles), dtype=[("count", "u1"), ("corners", "<i4", 3)])
     faces["count"], faces["corners"] = 3, triangles
     with whole_file(Path(path)) as temporary:
-        temporary.write_bytes(header.encode("ascii") + np.asarray(vertices, "<f4").tobytes() + faces.tobytes())
+        temporary.write_bytes(header.encode("ascii") + corners.tobytes() + faces.tobytes())
 
 
 class Surfaces:
@@ -90,6 +99,8 @@ class Surfaces:
                 old.unlink()
 
     def write(self) -> None:
-        """Write the next one."""
-        write_ply(self.folder / NAME.format(self.count), *surface_mesh(self.simulation))
+        """Write the next one, with the velocity of its corners."""
+        vertices, triangles = surface_mesh(self.simulation)
+        path = self.folder / NAME.format(self.count)
+        write_ply(path, vertices, triangles, velocity_at(self.simulation, vertices))
         self.count += 1

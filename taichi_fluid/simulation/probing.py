@@ -9,6 +9,7 @@ import numpy as np
 from .._ti import argument, ti
 from ..boundaries.walls import PRESSURE, SCALAR
 from ..carried import rate_of
+from ..grid import Grid
 from ..kernels import (
     Array,
     Reduction,
@@ -312,11 +313,9 @@ class Gauge:
         """Of a point or of a line: linear interpolation, as the engine looks up what it carries."""
         count = 1 if probe.to is None else probe.points or 32
         names = [""] if probe.to is None else [f".{i}" for i in range(count)]
-        dim, quantity = self.grid.dim, probe.quantity or ""
+        quantity = probe.quantity or ""
         if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
-            out, places = ti.ndarray(ti.f32, dim * count), self._places(probe, count)
-            self._sampler.sample_velocity(self.simulation.state.velocity.current, places, count, self.grid.n, out)
-            u = out.to_numpy().astype(float).reshape(-1, dim)
+            u = _velocities(self.simulation, self._places(probe, count), count).astype(float)
             if quantity == "speed":
                 return dict(zip(names, np.sqrt((u**2).sum(axis=1)).tolist(), strict=True))
             if quantity != "velocity":
@@ -342,15 +341,12 @@ class Gauge:
         step = length / (count - 1)
         return {"": wet * step, ".reach": reach * step}
 
-    @property
-    def _sampler(self):
-        return sample_kernels(self.grid.loops, self.grid.placement)
-
     def _along(self, probe: Probe, count: int, fields: Sequence[tuple[Any, int]]) -> Iterator[np.ndarray]:
         """What each of some fields is at so many points of a probe."""
         places, out = self._places(probe, count), ti.ndarray(ti.f32, count)
+        sampler = _sampler(self.grid)
         for array, begin in fields:
-            self._sampler.sample_scalar(array, begin, places, count, self.grid.n, out)
+            sampler.sample_scalar(array, begin, places, count, self.grid.n, out)
             yield out.to_numpy().astype(float)
 
     def _places(self, probe: Probe, count: int):
@@ -359,8 +355,7 @@ class Gauge:
             assert probe.at is not None
             way = np.subtract(probe.to or probe.at, probe.at)
             part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
-            x = np.minimum(np.array(probe.at) + part * way - np.array(self.grid.origin), self.grid.size)
-            self._points[probe.name] = array_of(x / self.grid.dx + 0.5)
+            self._points[probe.name] = _index_of(self.grid, np.array(probe.at) + part * way)
         return self._points[probe.name]
 
     def flux(self, probe: Probe) -> dict[str, float]:
@@ -432,6 +427,40 @@ class Gauge:
         parts = {"": load.force, ".pressure": load.pressure, ".friction": load.friction}
         values = {f"{name}.{axis}": x for name, force in parts.items() for axis, x in zip(AXES, force, strict=False)}
         return values | {f".torque{end}": x for end, x in zip(turning, load.torque, strict=True)}
+
+
+def _sampler(grid: Grid):
+    return sample_kernels(grid.loops, grid.placement)
+
+
+def _index_of(grid: Grid, points: np.ndarray):
+    """Points, m, none beyond the upper end of the box, in the index space of cell centres, on the device."""
+    x = np.minimum(points - np.array(grid.origin), grid.size)
+    return array_of(x / grid.dx + 0.5)
+
+
+def _velocities(simulation: Any, places, count: int) -> np.ndarray:
+    """What the velocity is at so many places in the index space, ``(count, dim)``."""
+    grid, velocity = simulation.grid, simulation.state.velocity.current
+    out = ti.ndarray(ti.f32, grid.dim * count)
+    _sampler(grid).sample_velocity(velocity, places, count, grid.n, out)
+    return out.to_numpy().reshape(-1, grid.dim)
+
+
+def velocity_at(simulation: Any, points: np.ndarray) -> np.ndarray:
+    """The velocity at points of the box, m/s, by linear interpolation.
+
+    Args:
+        simulation: A flow; of a liquid the velocity goes on as far beyond the surface as a step needs.
+        points: ``(count, dim)``, m.
+
+    Returns:
+        ``(count, dim)``, f32.
+    """
+    count = len(points)
+    if count == 0:
+        return np.zeros((0, simulation.grid.dim), np.float32)
+    return _velocities(simulation, _index_of(simulation.grid, points), count)
 
 
 def _wet_along(level: np.ndarray, fluid: np.ndarray | None = None) -> tuple[float, float]:
