@@ -67,13 +67,16 @@ def _slope_across(pair, I, s, phi: Array, solids, axis: ti.template(), given: ti
     trust, square = ti.f32(1.0), (phi[pair[1]] - phi[pair[0]]) ** 2
     for k in ti.static(range(s.n)):
         if ti.static(k != axis):
+            # Beside one cell on one side and beside the other on the other: the middle of both is that of the pair.
             total, parts = ti.f32(0.0), ti.f32(0.0)
             for way in ti.static((-1, 1)):
                 if I[k] != (solids.n[k] if ti.static(way > 0) else ti.i32(1)):
-                    for i in ti.static(range(2)):
-                        part = _trust_in(phi, pair[i] + way * s[k], solids, given)
-                        total += part * way * (phi[pair[i] + way * s[k]] - phi[pair[i]])
-                        parts += part
+                    ends = I[k] == (ti.i32(1) if ti.static(way > 0) else solids.n[k])
+                    near, far = pair[0] + way * s[k], pair[1] + ti.select(ends, way * s[k], -way * s[k])
+                    part = _trust_in(phi, near, solids, given) * _trust_in(phi, far, solids, given)
+                    change = ti.select(ends, phi[far] - phi[pair[1]], phi[pair[1]] - phi[far])
+                    total += part * ti.f32(0.5 * way) * (phi[near] - phi[pair[0]] + change)
+                    parts += part
             trust *= ti.min(parts, ti.f32(1.0))
             square += (total / ti.max(parts, ti.f32(1e-6))) ** 2
     for i in ti.static(range(2)):

@@ -32,6 +32,9 @@ _SKEW = 0.3
 _SMOOTHING = 1.0 / 6.0
 """Of the second differences of what is lost: with it a short step has the fourth difference of cubic interpolation."""
 
+_STEEP = 16.0
+"""With 2 large swings lose less, but flow along solids is off by more: lift on a cylinder at Re 100 by 2 %."""
+
 _UNKNOWN = 1e-30
 """What is lost where a path ends at nothing that is known: so little that it adds nothing, and not 0."""
 
@@ -259,11 +262,10 @@ def _correct(k, c, a, prediction, found: ti.template(), known: ti.template(), tr
 def _bend_across(here, there):
     """What smoothing moves across a face: where what is lost changes sign, or where beyond it nothing is known.
 
-    Of both sides no more than twice the lesser, so that nothing jumps where rounding turns a sign.
+    No more than ``_STEEP`` times the lesser of both sides, so that nothing jumps where rounding turns a sign.
     """
-    change = there - here
-    least = ti.f32(2.0) * fast_min(abs(here), abs(there))
-    smoothed = ti.select(here * there < 0, fast_min(fast_max(change, -least), least), ti.f32(0.0))
+    change, most = there - here, ti.f32(_STEEP) * fast_min(abs(here), abs(there))
+    smoothed = ti.select(here * there < 0, fast_min(fast_max(change, -most), most), ti.f32(0.0))
     unknown = here == ti.f32(_UNKNOWN) or there == ti.f32(_UNKNOWN)
     return ti.select(unknown, change, smoothed)
 
