@@ -100,6 +100,11 @@ def test_a_file_holds_how_fast_its_corners_are(tmp_path):
     # The projection leaves a tolerance of it, and beyond the surface it goes on as it changes up to there.
     np.testing.assert_allclose(velocities, u, atol=0.02)
     assert tf.velocity_at(simulation, vertices[:0]).shape == (0, 3)
+    for points, message in (([[0.5, 1.1, 0.5]], "outside of the box"), ([[0.5, 0.5]], r"it should be \(count, 3\)")):
+        with pytest.raises(ValueError, match=message):
+            tf.velocity_at(simulation, points)
+    with pytest.raises(ValueError, match="outside of the box"):
+        tf.velocity_at(simulation, np.full((1, 3), np.nan))
 
 
 def run(folder, *arguments):

@@ -434,8 +434,8 @@ def _sampler(grid: Grid):
 
 
 def _index_of(grid: Grid, points: np.ndarray):
-    """Points, m, none beyond the upper end of the box, in the index space of cell centres, on the device."""
-    x = np.minimum(points - np.array(grid.origin), grid.size)
+    """Points of the box, m, in the index space of cell centres, on the device; rounding puts none beyond its ends."""
+    x = np.clip(points - np.array(grid.origin), 0.0, grid.size)
     return array_of(x / grid.dx + 0.5)
 
 
@@ -456,11 +456,21 @@ def velocity_at(simulation: Any, points: np.ndarray) -> np.ndarray:
 
     Returns:
         ``(count, dim)``, f32.
+
+    Raises:
+        ValueError: for points of another shape, or outside of the box.
     """
-    count = len(points)
-    if count == 0:
-        return np.zeros((0, simulation.grid.dim), np.float32)
-    return _velocities(simulation, _index_of(simulation.grid, points), count)
+    grid, points = simulation.grid, np.asarray(points, float)
+    if points.ndim != 2 or points.shape[1] != grid.dim:
+        raise ValueError(f"points has the shape {points.shape}; it should be (count, {grid.dim})")
+    off = np.abs(points - np.array(grid.origin) - 0.5 * np.array(grid.size)) - 0.5 * np.array(grid.size)
+    beyond = ~(off <= 1e-3 * grid.dx).all(axis=1)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        raise ValueError(f"points[{i}] = {points[i].tolist()} lies outside of the box")
+    if len(points) == 0:
+        return np.zeros((0, grid.dim), np.float32)
+    return _velocities(simulation, _index_of(grid, points), len(points))
 
 
 def _wet_along(level: np.ndarray, fluid: np.ndarray | None = None) -> tuple[float, float]:
