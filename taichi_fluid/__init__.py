@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .scene import Probe, Scene, SceneError, preset, preset_names
     from .simulation import FORCES, Force, NotFinite, Simulation, Stage, Step
     from .simulation.flow import TooManySteps
+    from .simulation.points import velocity_at
     from .simulation.probes import Probes
-    from .simulation.probing import velocity_at
     from .simulation.resampling import resample
     from .viewer.window import show
 
@@ -68,7 +68,7 @@ _HOME = {
     "resample": ".simulation.resampling",
     "save": ".io.checkpoint",
     "surface_mesh": ".io.surfaces",
-    "velocity_at": ".simulation.probing",
+    "velocity_at": ".simulation.points",
     "write_ply": ".io.surfaces",
     "show": ".viewer.window",
 }

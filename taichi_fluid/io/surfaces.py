@@ -6,7 +6,7 @@ import numpy as np
 
 from ..pressure.system import NEAREST
 from ..simulation import Simulation
-from ..simulation.probing import velocity_at
+from ..simulation.points import velocity_at
 from .files import whole_file
 from .outputs import SURFACES
 

@@ -9,12 +9,10 @@ import numpy as np
 from .._ti import argument, ti
 from ..boundaries.walls import PRESSURE, SCALAR
 from ..carried import rate_of
-from ..grid import Grid
 from ..kernels import (
     Array,
     Reduction,
     add,
-    array_of,
     cells_of,
     int_vector,
     kernel_family,
@@ -26,20 +24,13 @@ from ..operators.interpolation import sample
 from ..operators.shapes import covered_part
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
 from .diagnostics import NOT_FINITE
+from .points import index_of, sampler, velocities_at
 
 LOOKS = 4
 """At a liquid along a cell of a gauge."""
 
 LINES = 4
 """Across a face, by which it is found how much of it is in a liquid, in 3D."""
-
-
-@ti.func
-def _point_at(points: Array, i, n):
-    q = ti.cast(n, ti.f32)
-    for axis in ti.static(range(n.n)):
-        q[axis] = points[i * n.n + axis]
-    return q
 
 
 @argument
@@ -157,25 +148,6 @@ def _flux_in(c, I, s, u: Array, open: Array, a: Array, offset, plane, region):
                     weight = ti.f32(1.0)
             flux += weight * plane.spread * (below - above)
     return flux
-
-
-@kernel_family
-def sample_kernels(loops, on):
-    IntVector = loops.IntVector
-
-    @ti.kernel
-    def sample_scalar(a: Array, offset: ti.i32, points: Array, count: ti.i32, n: IntVector, out: Array):
-        for i in range(count):
-            out[i] = sample(a, offset, _point_at(points, i, n), n)
-
-    @ti.kernel
-    def sample_velocity(u: Array, points: Array, count: ti.i32, n: IntVector, out: Array):
-        for i in range(count):
-            v = on.sample(u, _point_at(points, i, n), n)
-            for axis in ti.static(range(n.n)):
-                out[i * n.n + axis] = v[axis]
-
-    return sample_scalar, sample_velocity
 
 
 @kernel_family
@@ -315,7 +287,7 @@ class Gauge:
         names = [""] if probe.to is None else [f".{i}" for i in range(count)]
         quantity = probe.quantity or ""
         if quantity in ("speed", "velocity") or quantity.startswith("velocity_"):
-            u = _velocities(self.simulation, self._places(probe, count), count).astype(float)
+            u = velocities_at(self.simulation, self._places(probe, count), count).astype(float)
             if quantity == "speed":
                 return dict(zip(names, np.sqrt((u**2).sum(axis=1)).tolist(), strict=True))
             if quantity != "velocity":
@@ -344,9 +316,9 @@ class Gauge:
     def _along(self, probe: Probe, count: int, fields: Sequence[tuple[Any, int]]) -> Iterator[np.ndarray]:
         """What each of some fields is at so many points of a probe."""
         places, out = self._places(probe, count), ti.ndarray(ti.f32, count)
-        sampler = _sampler(self.grid)
+        kernels = sampler(self.grid)
         for array, begin in fields:
-            sampler.sample_scalar(array, begin, places, count, self.grid.n, out)
+            kernels.sample_scalar(array, begin, places, count, self.grid.n, out)
             yield out.to_numpy().astype(float)
 
     def _places(self, probe: Probe, count: int):
@@ -355,7 +327,7 @@ class Gauge:
             assert probe.at is not None
             way = np.subtract(probe.to or probe.at, probe.at)
             part = np.linspace(0.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
-            self._points[probe.name] = _index_of(self.grid, np.array(probe.at) + part * way)
+            self._points[probe.name] = index_of(self.grid, np.array(probe.at) + part * way)
         return self._points[probe.name]
 
     def flux(self, probe: Probe) -> dict[str, float]:
@@ -427,50 +399,6 @@ class Gauge:
         parts = {"": load.force, ".pressure": load.pressure, ".friction": load.friction}
         values = {f"{name}.{axis}": x for name, force in parts.items() for axis, x in zip(AXES, force, strict=False)}
         return values | {f".torque{end}": x for end, x in zip(turning, load.torque, strict=True)}
-
-
-def _sampler(grid: Grid):
-    return sample_kernels(grid.loops, grid.placement)
-
-
-def _index_of(grid: Grid, points: np.ndarray):
-    """Points of the box, m, in the index space of cell centres, on the device; rounding puts none beyond its ends."""
-    x = np.clip(points - np.array(grid.origin), 0.0, grid.size)
-    return array_of(x / grid.dx + 0.5)
-
-
-def _velocities(simulation: Any, places, count: int) -> np.ndarray:
-    """What the velocity is at so many places in the index space, ``(count, dim)``."""
-    grid, velocity = simulation.grid, simulation.state.velocity.current
-    out = ti.ndarray(ti.f32, grid.dim * count)
-    _sampler(grid).sample_velocity(velocity, places, count, grid.n, out)
-    return out.to_numpy().reshape(-1, grid.dim)
-
-
-def velocity_at(simulation: Any, points: np.ndarray) -> np.ndarray:
-    """The velocity at points of the box, m/s, by linear interpolation.
-
-    Args:
-        simulation: A flow; of a liquid the velocity goes on as far beyond the surface as a step needs.
-        points: ``(count, dim)``, m.
-
-    Returns:
-        ``(count, dim)``, f32.
-
-    Raises:
-        ValueError: for points of another shape, or outside of the box.
-    """
-    grid, points = simulation.grid, np.asarray(points, float)
-    if points.ndim != 2 or points.shape[1] != grid.dim:
-        raise ValueError(f"points has the shape {points.shape}; it should be (count, {grid.dim})")
-    off = np.abs(points - np.array(grid.origin) - 0.5 * np.array(grid.size)) - 0.5 * np.array(grid.size)
-    beyond = ~(off <= 1e-3 * grid.dx).all(axis=1)
-    if beyond.any():
-        i = int(np.argmax(beyond))
-        raise ValueError(f"points[{i}] = {points[i].tolist()} lies outside of the box")
-    if len(points) == 0:
-        return np.zeros((0, grid.dim), np.float32)
-    return _velocities(simulation, _index_of(grid, points), len(points))
 
 
 def _wet_along(level: np.ndarray, fluid: np.ndarray | None = None) -> tuple[float, float]:
