@@ -62,25 +62,22 @@ def _trust_in(phi: Array, c, solids, given: ti.template()):
 
 
 @ti.func
-def _slope_across(pair, I, s, phi: Array, solids, axis: ti.template(), given: ti.template()):
-    """The slope of a distance in the middle between two cells that a surface passes between; 1 as far as it is not known."""
-    trust, square = ti.f32(1.0), (phi[pair[1]] - phi[pair[0]]) ** 2
+def _slope_across(c, other, I, s, phi: Array, solids, axis: ti.template(), given: ti.template()):
+    """The slope of a distance in the middle between a cell and an ``other`` that the surface passes between; 1 as far as it is not known."""
+    trust, square = _trust_in(phi, c, solids, given) * _trust_in(phi, other, solids, given), (phi[other] - phi[c]) ** 2
     for k in ti.static(range(s.n)):
         if ti.static(k != axis):
-            # Beside one cell on one side and beside the other on the other: the middle of both is that of the pair.
+            # From the one to one side and from the other to the other, or at a side of the box to the same: the middle of both is theirs.
             total, parts = ti.f32(0.0), ti.f32(0.0)
             for way in ti.static((-1, 1)):
                 if I[k] != (solids.n[k] if ti.static(way > 0) else ti.i32(1)):
-                    ends = I[k] == (ti.i32(1) if ti.static(way > 0) else solids.n[k])
-                    near, far = pair[0] + way * s[k], pair[1] + ti.select(ends, way * s[k], -way * s[k])
+                    back = ti.select(I[k] == (ti.i32(1) if ti.static(way > 0) else solids.n[k]), way, -way)
+                    near, far = c + way * s[k], other + back * s[k]
                     part = _trust_in(phi, near, solids, given) * _trust_in(phi, far, solids, given)
-                    change = ti.select(ends, phi[far] - phi[pair[1]], phi[pair[1]] - phi[far])
-                    total += part * ti.f32(0.5 * way) * (phi[near] - phi[pair[0]] + change)
+                    total += part * ti.f32(0.5) * (way * (phi[near] - phi[c]) + back * (phi[far] - phi[other]))
                     parts += part
             trust *= ti.min(parts, ti.f32(1.0))
             square += (total / ti.max(parts, ti.f32(1e-6))) ** 2
-    for i in ti.static(range(2)):
-        trust *= _trust_in(phi, pair[i], solids, given)
     slope = ti.min(ti.max(ti.sqrt(square) / solids.dx, ti.f32(1.0 / MOST_BENT)), ti.f32(MOST_BENT))
     return ti.f32(1.0) + trust * (slope - ti.f32(1.0))
 
@@ -96,11 +93,11 @@ def straightened(c, I, s, phi: Array, solids, given: ti.template()):
     for axis in ti.static(range(s.n)):
         for end in ti.static(range(2)):
             if I[axis] != (solids.n[axis] if ti.static(end) else ti.i32(1)):
-                pair = ti.Vector([c, c + (s[axis] if ti.static(end) else -s[axis])])
-                if phi[pair[1]] * phi[c] < 0:
+                other = c + (s[axis] if ti.static(end) else -s[axis])
+                if phi[other] * phi[c] < 0:
                     # The nearest counts by far the most.
-                    part = ((phi[c] - phi[pair[1]]) / phi[c]) ** 2
-                    total += part * _slope_across(pair, I, s, phi, solids, axis, given)
+                    part = ((phi[c] - phi[other]) / phi[c]) ** 2
+                    total += part * _slope_across(c, other, I, s, phi, solids, axis, given)
                     parts += part
     return phi[c] * (parts / total if parts > 0 else ti.f32(1.0))
 

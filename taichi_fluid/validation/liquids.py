@@ -180,19 +180,20 @@ STEP = 0.4
 the root of the cells, and makes faster what cells make slower."""
 
 
+def _tanks(run: Run, cells: int, transfer: str, dt: float | None = None) -> np.ndarray:
+    """``Sloshing`` of a tank at each of the ``LEVELS``."""
+    depths = (0.5 + level / cells for level in LEVELS)
+    return np.array([sloshing(run, cells, transfer, dt, periods=5.1, depth=depth) for depth in depths])
+
+
 def slosh(run: Run) -> None:
     """The case: the mean of tanks that begin at different heights within a cell."""
     n = run.resolution
     coarser = max(1.0, 64 / n) ** 2
     for transfer in ("apic", "flip"):
-
-        def found(cells: int, dt: float | None, transfer=transfer) -> np.ndarray:
-            depths = (0.5 + level / cells for level in LEVELS)
-            return np.array([sloshing(run, cells, transfer, dt, periods=5.1, depth=depth) for depth in depths])
-
-        own = found(n, None)
+        own = _tanks(run, n, transfer)
         run.near(f"{transfer}: frequency, over that of theory", own[:, 0].mean(), 1.0, 0.015 * coarser)
-        errors = (float(np.abs(found(cells, STEP / cells)[:, 0] - 1).mean()) for cells in (n // 2, n))
+        errors = (float(np.abs(_tanks(run, cells, transfer, STEP / cells)[:, 0] - 1).mean()) for cells in (n // 2, n))
         least = 1.8 if n >= 64 else 0.5
         run.at_least(f"{transfer}: order of its error from {n // 2} to {n} cells", order(*errors, (n // 2, n)), least)
         run.figure(f"{transfer}: part of the amplitude that is lost in a period", own[:, 1].mean())
