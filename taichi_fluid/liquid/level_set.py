@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._ti import loaded, ti
+from .._ti import argument, loaded, ti
 from ..grid import Grid, Scratch
 from ..kernels import (
     Array,
@@ -32,9 +32,10 @@ from .motion import Way
 
 DEEPEST, HIGHEST = -0.98, 1.1
 """Between which distances, in cells, what particles show of one is right."""
-WIDE = 3.0
+WIDE = 3
 """Cells beyond which no distance is known: a way of one, and what a cubic reads beyond that."""
-KNOWN = 0.99 * WIDE
+KNOWN = 0.99
+"""The part of that which is less than what stands where no distance is known."""
 MOST_OFF, MOST_OFF_AT_SOLIDS = {2: 0.15, 3: 0.45}, 0.6
 """By how many cells a surface may be off what particles show of it. In disorder that is off by a tenth, in 3D, with fewer rows to a cell,
 by up to a third, and where a surface meets a solid aslant, which has particles to one side alone, by more. Where it is held, waves rise."""
@@ -103,13 +104,13 @@ def straightened(c, I, s, phi: Array, solids, given: ti.template()):
 
 
 @ti.func
-def _distance_from(near):
+def _distance_from(near, far):
     """Distance, in cells, by what it is one cell nearer along each axis: of a plane, by what is near enough to say something.
 
     The eikonal equation, upwind (Rouy, Tourin 1992).
     """
     total, square, count = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
-    found, rest = ti.f32(WIDE), near
+    found, rest = far, near
     for _ in ti.static(range(near.n)):
         least = rest.min()
         if least < found:
@@ -118,7 +119,7 @@ def _distance_from(near):
         taken = ti.i32(0)
         for axis in ti.static(range(near.n)):
             if rest[axis] == least and taken == 0:
-                rest[axis], taken = ti.f32(2 * WIDE), ti.i32(1)
+                rest[axis], taken = ti.f32(2.0) * far, ti.i32(1)
     return found
 
 
@@ -133,38 +134,49 @@ def _is_known(k, c, s, phi: Array, low, high, found: ti.template()):
 
 
 @ti.func
-def _put_far(k, c, phi: Array, out: Array, scale):
+def _put_far(k, c, phi: Array, out: Array, far):
     at = cell_of_strip(c, k)
-    out[at] = ti.select(phi[at] < 0, ti.f32(-WIDE), ti.f32(WIDE)) * scale
+    out[at] = ti.select(phi[at] < 0, -far, far)
 
 
-@ti.func
-def _widened_at(c, s, phi: Array, low, high, scale):
-    """A distance that is known; that of a cell beside such a one, by the eikonal equation; that of others is far."""
-    result, sign = phi[c], ti.select(phi[c] < 0, ti.f32(-1.0), ti.f32(1.0))
-    if result <= low or result >= high:
-        near = ti.Vector([ti.f32(2 * WIDE) for _ in ti.static(range(s.n))])
-        for axis in ti.static(range(s.n)):
-            for there in ti.static((-1, 1)):
-                value = phi[c + there * s[axis]]
-                if value > low and value < high:
-                    near[axis] = ti.min(near[axis], sign * value * scale)
-        result = sign * ti.max(_distance_from(near) / scale, ti.select(sign < 0, -low, high))
-    return result * scale
+@argument
+class _Known:
+    """Between which distances they are sure, between which ones are known so far, all in cells, and in how many of them they are told."""
+
+    sure_low: object
+    sure_high: object
+    low: object
+    high: object
+    far: object
+    scale: object
+
+    @ti.func
+    def widened_at(self, c, s, phi: Array):
+        """A distance that is sure; that of a cell beside such as are known, by the eikonal equation; that of others is far."""
+        distance, sign = phi[c] * self.scale, ti.select(phi[c] < 0, ti.f32(-1.0), ti.f32(1.0))
+        if distance <= self.sure_low or distance >= self.sure_high:
+            near = ti.Vector([ti.f32(2.0) * self.far for _ in ti.static(range(s.n))])
+            for axis in ti.static(range(s.n)):
+                for there in ti.static((-1, 1)):
+                    value = phi[c + there * s[axis]] * self.scale
+                    if value > self.low and value < self.high:
+                        near[axis] = ti.min(near[axis], sign * value)
+            distance = sign * ti.max(
+                _distance_from(near, self.far), ti.select(sign < 0, -self.sure_low, self.sure_high)
+            )
+        return distance
 
 
 @ti.func
 def _widen_strip(c, I, m, s, phi: Array, out: Array, known, width: ti.template()):
-    """``known`` is between which distances they are, and how many cells 1 is of what they are told in."""
     strip, found = Strip(c, I, m, width), ti.i32(0)
-    low, high, scale = known[0], known[1], known[2]
-    strip.each(_is_known, (c, s, phi, low, high, found))
+    strip.each(_is_known, (c, s, phi, known.low / known.scale, known.high / known.scale, found))
     if found == 0:
-        strip.each(_put_far, (c, phi, out, ti.f32(1.0)))
+        strip.each(_put_far, (c, phi, out, known.far))
     else:
         for k in range(m):
             at = cell_of_strip(c, k)
-            out[at] = _widened_at(at, s, phi, low, high, scale)
+            out[at] = known.widened_at(at, s, phi)
 
 
 @ti.func
@@ -197,9 +209,9 @@ def _put_distance(k, out: Array, c, values: ti.template(), dx):
 @ti.func
 def _go_strip(c, I, m, s, phi: Array, out: Array, given, dx, width: ti.template()):
     strip, way, found = Strip(c, I, m, width), loaded(given), ti.i32(0)
-    strip.each(_is_known, (c, s, phi, ti.f32(-KNOWN), ti.f32(KNOWN), found))
+    strip.each(_is_known, (c, s, phi, ti.f32(-KNOWN * WIDE), ti.f32(KNOWN * WIDE), found))
     if found == 0:
-        strip.each(_put_far, (c, phi, out, dx))
+        strip.each(_put_far, (c, phi, out, ti.f32(1.0 * WIDE) * dx))
     else:
         ways, velocity, values = strip.matrix(s.n), strip.matrix(s.n), strip.matrix(1)
         strip.each(_find_way, (c, s, way, ways))
@@ -221,8 +233,19 @@ def level_set_kernels(loops):
     Index, width = loops.IntVector, loops.width
 
     @ti.kernel
-    def widen(phi: Array, out: Array, low: ti.f32, high: ti.f32, scale: ti.f32, n: Index):
-        loops.each_strip(n, width, _widen_strip, (phi, out, ti.Vector([low, high, scale]), width))
+    def widen(
+        phi: Array,
+        out: Array,
+        sure_low: ti.f32,
+        sure_high: ti.f32,
+        low: ti.f32,
+        high: ti.f32,
+        far: ti.f32,
+        scale: ti.f32,
+        n: Index,
+    ):
+        known = _Known(sure_low, sure_high, low, high, far, scale)
+        loops.each_strip(n, width, _widen_strip, (phi, out, known, width))
         loops.each_side(n, _go_straight_on, (out, n))
 
     @ti.kernel
@@ -263,13 +286,19 @@ class LevelSet:
         grid = self.grid
         self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, -dt / grid.dx, grid.dx)
 
-    def widened(self, phi):
-        """The distance to a surface ``phi`` as far as ``WIDE`` cells, with ghosts, in cells, in an array to work in."""
+    def widened(self, phi, cells: int = WIDE, sure: tuple[float, float] = (DEEPEST, HIGHEST)):
+        """The distance to a surface ``phi`` as far as some ``cells``, an odd number, with ghosts, in cells.
+
+        It is that of ``phi`` between two that are ``sure``, and beyond them by the eikonal equation. The array is
+        ``scratch.vector``; ``scratch.first`` is worked in.
+        """
         # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
-        grid, kernels, wide, wider = self.grid, self._kernels, self._scratch.first, self._scratch.vector
-        kernels.widen(phi, wide, DEEPEST * grid.dx, HIGHEST * grid.dx, 1 / grid.dx, grid.n)
-        kernels.widen(wide, wider, -KNOWN, KNOWN, 1.0, grid.n)
-        return wider
+        grid, wide, wider, known = self.grid, self._scratch.first, self._scratch.vector, KNOWN * cells
+        self._kernels.widen(phi, wide, *sure, *sure, cells, 1 / grid.dx, grid.n)
+        for _ in range(cells - 2):
+            self._kernels.widen(wide, wider, *sure, -known, known, cells, 1.0, grid.n)
+            wide, wider = wider, wide
+        return wide
 
     def stay(self, phi) -> None:
         """Be where a surface is."""

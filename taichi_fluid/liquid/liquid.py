@@ -25,7 +25,7 @@ from .particle_surface import FAR, ParticleSurface
 from .particles import FULL, PER_AXIS, Particles
 from .seeding import Seeding
 from .sinks import Sinks
-from .surface_tension import SurfaceTension
+from .surface_tension import REACH, SURE, SurfaceTension
 from .transfer import Transfer
 from .viscosity import Viscosity
 
@@ -362,7 +362,7 @@ class Liquid:
         if tension and not again:
             if self._tension is None:
                 self._tension = SurfaceTension(self.grid, self._scratch)
-            self._tension.find(self.phi)
+            self._tension.find(self._there.widened(self.phi, REACH, (-SURE, SURE)))
             scale = dt * tension / (rho * self.grid.dx)
             self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
         return projection.project(
