@@ -23,6 +23,7 @@ from ..kernels import (
     kernel_family,
     lane,
     position_of,
+    put_line,
 )
 from ..operators.interpolation import inside_box
 from ..operators.sampling import VALUE, Component, bend_limited, sample_strip_bent, sample_strip_velocity
@@ -109,17 +110,14 @@ def _distance_from(near, far):
 
     The eikonal equation, upwind (Rouy, Tourin 1992).
     """
-    total, square, count = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
-    found, rest = far, near
-    for _ in ti.static(range(near.n)):
-        least = rest.min()
-        if least < found:
-            total, square, count = total + least, square + least * least, count + ti.f32(1.0)
-            found = (total + ti.sqrt(ti.max(total * total - count * (square - ti.f32(1.0)), ti.f32(0.0)))) / count
-        taken = ti.i32(0)
-        for axis in ti.static(range(near.n)):
-            if rest[axis] == least and taken == 0:
-                rest[axis], taken = ti.f32(2.0) * far, ti.i32(1)
+    rest, total, square, found = near, ti.f32(0.0), ti.f32(0.0), far
+    for last in ti.static(range(near.n - 1, 0, -1)):
+        for k in ti.static(range(last)):
+            rest[k], rest[k + 1] = ti.min(rest[k], rest[k + 1]), ti.max(rest[k], rest[k + 1])
+    for k in ti.static(range(near.n)):
+        total, square = total + rest[k], square + rest[k] * rest[k]
+        root = ti.sqrt(ti.max(total * total - ti.f32(k + 1.0) * (square - ti.f32(1.0)), ti.f32(0.0)))
+        found = ti.select(rest[k] < found, (total + root) * ti.f32(1.0 / (k + 1)), found)
     return found
 
 
@@ -150,21 +148,22 @@ class _Known:
     far: object
     scale: object
 
-    @ti.func
-    def widened_at(self, c, s, phi: Array):
-        """A distance that is sure; that of a cell beside such as are known, by the eikonal equation; that of others is far."""
-        distance, sign = phi[c] * self.scale, ti.select(phi[c] < 0, ti.f32(-1.0), ti.f32(1.0))
-        if distance <= self.sure_low or distance >= self.sure_high:
-            near = ti.Vector([ti.f32(2.0) * self.far for _ in ti.static(range(s.n))])
-            for axis in ti.static(range(s.n)):
-                for there in ti.static((-1, 1)):
-                    value = phi[c + there * s[axis]] * self.scale
-                    if value > self.low and value < self.high:
-                        near[axis] = ti.min(near[axis], sign * value)
-            distance = sign * ti.max(
-                _distance_from(near, self.far), ti.select(sign < 0, -self.sure_low, self.sure_high)
-            )
-        return distance
+
+@ti.func
+def _widen(k, c, s, phi: Array, known, values: ti.template()):
+    """A distance that is sure; that of a cell beside such as are known, by the eikonal equation; that of others is far."""
+    at = lane(c, k)
+    distance = phi[at] * known.scale
+    sign, far = ti.select(distance < 0, ti.f32(-1.0), ti.f32(1.0)), ti.f32(2.0) * known.far
+    near = ti.Vector([far for _ in ti.static(range(s.n))])
+    for axis in ti.static(range(s.n)):
+        for there in ti.static((-1, 1)):
+            value = phi[at + there * s[axis]] * known.scale
+            is_known = (value > known.low) & (value < known.high)
+            near[axis] = ti.min(near[axis], ti.select(is_known, sign * value, far))
+    least = ti.select(distance < 0, -known.sure_low, known.sure_high)
+    is_sure = (distance > known.sure_low) & (distance < known.sure_high)
+    values[ti.i32(0), k] = ti.select(is_sure, distance, sign * ti.max(_distance_from(near, known.far), least))
 
 
 @ti.func
@@ -174,9 +173,9 @@ def _widen_strip(c, I, m, s, phi: Array, out: Array, known, width: ti.template()
     if found == 0:
         strip.each(_put_far, (c, phi, out, known.far))
     else:
-        for k in range(m):
-            at = cell_of_strip(c, k)
-            out[at] = known.widened_at(at, s, phi)
+        values = strip.matrix(1)
+        strip.each(_widen, (c, s, phi, known, values))
+        strip.each(put_line, (out, c, values, 0))
 
 
 @ti.func
