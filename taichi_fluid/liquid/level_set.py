@@ -285,17 +285,23 @@ class LevelSet:
         grid = self.grid
         self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, -dt / grid.dx, grid.dx)
 
-    def widened(self, phi, cells: int = WIDE, sure: tuple[float, float] = (DEEPEST, HIGHEST)):
-        """The distance to a surface ``phi`` as far as some ``cells``, an odd number, with ghosts, in cells.
+    def widened(self, phi):
+        """The distance to a surface ``phi`` continued to two cells, and ``WIDE`` beyond, with ghosts, in cells: ``scratch.first``."""
+        grid, wide, sure = self.grid, self._scratch.first, (DEEPEST, HIGHEST)
+        self._kernels.widen(phi, wide, *sure, *sure, WIDE, 1 / grid.dx, grid.n)
+        return wide
 
-        It is that of ``phi`` between two that are ``sure``, and beyond them by the eikonal equation. The array is
-        ``scratch.vector``; ``scratch.first`` is worked in.
+    def continued(self, phi, cells: int, sure: float):
+        """The same continued to some ``cells``, an odd number, from where it is within ``sure`` of a cell: ``scratch.vector``.
+
+        The eikonal equation is solved anew in each pass, as what a cell was found by may itself be found nearer then.
+        ``scratch.first`` is worked in.
         """
         # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
         grid, wide, wider, known = self.grid, self._scratch.first, self._scratch.vector, KNOWN * cells
-        self._kernels.widen(phi, wide, *sure, *sure, cells, 1 / grid.dx, grid.n)
+        self._kernels.widen(phi, wide, -sure, sure, -sure, sure, cells, 1 / grid.dx, grid.n)
         for _ in range(cells - 2):
-            self._kernels.widen(wide, wider, *sure, -known, known, cells, 1.0, grid.n)
+            self._kernels.widen(wide, wider, -sure, sure, -known, known, cells, 1.0, grid.n)
             wide, wider = wider, wide
         return wide
 

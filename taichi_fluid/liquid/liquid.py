@@ -297,7 +297,7 @@ class Liquid:
         self._drained.clear()
 
     def distance_in_cells(self):
-        """The distance to the surface as far as three cells, in cells, in an array that others work in."""
+        """The distance to the surface as far as two cells, and three beyond, in cells, in an array that others work in."""
         return self._there.widened(self.phi)
 
     def carry(self, velocity, dt: float) -> None:
@@ -362,7 +362,7 @@ class Liquid:
         if tension and not again:
             if self._tension is None:
                 self._tension = SurfaceTension(self.grid, self._scratch)
-            self._tension.find(self._there.widened(self.phi, REACH, (-SURE, SURE)))
+            self._tension.find(self._there.continued(self.phi, REACH, SURE))
             scale = dt * tension / (rho * self.grid.dx)
             self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
         return projection.project(
