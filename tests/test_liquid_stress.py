@@ -31,6 +31,21 @@ def drop(dim, resolution, **liquid):
     return simulation
 
 
+DROPS = (0.3, 0.45), (0.7, 0.55)
+"""Where the middles of two drops are that meet."""
+
+
+def energy_and_surface(simulation):
+    """Kinetic energy of the particles, and the tension times the surface, J (2D: J/m)."""
+    grid, liquid = simulation.grid, simulation.liquid
+    squares = (liquid.particles.to_numpy()["velocity"] ** 2).sum()
+    mass = RHO * grid.cell_volume / (16 if grid.dim == 2 else 8)
+    distance = simulation.to_numpy("level set") / grid.dx
+    slope = np.sqrt(sum(part**2 for part in np.gradient(distance)))
+    surface = (np.maximum(1 - np.abs(distance), 0) * slope).sum() * grid.cell_volume / grid.dx
+    return 0.5 * mass * squares + TENSION * surface
+
+
 @pytest.mark.parametrize(
     ("dim", "resolution", "transfer"),
     [
@@ -41,14 +56,14 @@ def drop(dim, resolution, **liquid):
     ],
 )
 def test_a_drop_oscillates_as_rayleigh_says(dim, resolution, transfer):
-    """omega² = 6 sigma / (rho R³) in 2D, 8 in 3D. At 8 cells of radius it is 1.5 to 2.5 % less, by where in a cell its
-    middle lies; at 16 1 %.
+    """omega² = 6 sigma / (rho R³) in 2D, 8 in 3D. At 8 cells of radius it is 0.3 to 2 % less, by where in a cell its
+    middle lies; at 16 half a percent.
     """
     simulation, times, values = oscillating(Run(resolution), dim, resolution, transfer)
-    assert abs(frequency_of(times, values) * 2 * np.pi / rayleigh(dim) - 1) < (0.03 if resolution == 32 else 0.015)
-    # Its volume stays, and nothing drives it on, but that in two periods it grows: on 32 cells by up to 0.049, on 64 by 0.012, and by FLIP by 0.034.
+    assert abs(frequency_of(times, values) * 2 * np.pi / rayleigh(dim) - 1) < (0.03 if resolution == 32 else 0.01)
+    # Its volume stays, and nothing drives it on, but that in two periods it grows: on 32 cells by up to 0.055, on 64 by 0.01, and by FLIP by 0.036.
     assert abs(simulation.liquid.lacking) < 0.01 * simulation.liquid.target
-    most = 1.06 if resolution == 32 else 1.045
+    most = 1.08 if resolution == 32 else 1.05
     assert max(map(abs, values[len(values) // 2 :])) < most * max(map(abs, values[:5]))
 
 
@@ -57,8 +72,8 @@ def test_a_drop_oscillates_as_rayleigh_says(dim, resolution, transfer):
 def test_the_curvature_is_that_of_the_surface(dim, resolution):
     """Of a drop whose second mode is a fiftieth of its radius, of 8 and 32 cells, from distances known to a cell about.
 
-    Of distances cut off at a cell it was off by 0.04, 0.11 and 0.016 from face to face, and by 0.017 in the mean; what is off in
-    the mean now (0.002, 0.009 and 0.004) is due to the eikonal equation, which is solved to first order.
+    Of distances cut off at a cell it was off by 0.04, 0.11 and 0.016 from face to face, and by 0.017 in the mean; now by 0.02, and
+    by 0.007 to 0.014 in the mean, as the eikonal equation is solved to first order.
     """
     grid = tf.Grid((resolution,) * dim, 1 / resolution)
     scratch = Scratch(grid)
@@ -85,8 +100,36 @@ def test_the_curvature_is_that_of_the_surface(dim, resolution):
         found, wanted = ((1 - part) * c[lower][cut] + part * c[upper][cut] for c in (curvature, exact))
         off.append((found - wanted) * RADIUS / (dim - 1))
     off = np.concatenate(off)
-    assert abs(off.mean()) < 0.012
-    assert off.std() < 0.018
+    assert abs(off.mean()) < 0.018
+    assert off.std() < 0.025
+
+
+@pytest.mark.parametrize("dim", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_drops_that_meet_have_no_more_energy(dim):
+    """Of motion and of the surface together, which they lose as waves break.
+
+    With a curvature of twice as wide a smoothing, to which the ripples and necks that are left are nothing, they had 1.06 of it in the
+    end in 2D and 2.5 in 3D, though a drop that swings was calmer.
+    """
+    simulation = tf.Simulation(drop_scene(dim, 48 if dim == 2 else 32))
+    grid, liquid, radius = simulation.grid, simulation.liquid, 0.15
+    x, *others = np.broadcast_arrays(*grid.cell_centres())
+    to = (np.sqrt((x - a) ** 2 + (others[0] - b) ** 2 + sum((c - 0.5) ** 2 for c in others[1:])) for a, b in DROPS)
+    simulation.set(level_set=np.minimum(*to) - radius)
+    parts = liquid.particles.to_numpy()["position"]
+    velocity = np.zeros_like(parts)
+    velocity[:, 0] = np.where(parts[:, 0] < 0.5, 1, -1) * np.sqrt(TENSION / (RHO * radius))
+    liquid.particles.clear()
+    liquid.particles.add(parts / grid.dx, velocity)
+    liquid.find_surface()
+    liquid.begin(simulation.state.velocity.current)
+    simulation.fill()
+    energies = [energy_and_surface(simulation)]
+    for _ in range(50):
+        for _ in range(30 if dim == 2 else 12):
+            simulation.step()
+        energies.append(energy_and_surface(simulation))
+    assert max(energies[1:]) < energies[0]
 
 
 @pytest.mark.vulkan_too(dim=2)
