@@ -109,7 +109,7 @@ def test_drops_that_meet_have_no_more_energy(dim):
     """Of motion and of the surface together, which they lose as waves break.
 
     With a curvature of twice as wide a smoothing, to which the ripples and necks that are left are nothing, they had 1.06 of it in the
-    end in 2D and 2.5 in 3D, though a drop that swings was calmer.
+    end in 2D and 2.1 in 3D, though a drop that swings was calmer.
     """
     simulation = tf.Simulation(drop_scene(dim, 48 if dim == 2 else 32))
     grid, liquid, radius = simulation.grid, simulation.liquid, 0.15
