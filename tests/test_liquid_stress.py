@@ -7,6 +7,7 @@ from scipy.spatial import cKDTree
 import taichi_fluid as tf
 from taichi_fluid.grid import Scratch
 from taichi_fluid.liquid.level_set import LevelSet
+from taichi_fluid.liquid.particles import FULL
 from taichi_fluid.liquid.surface_tension import REACH, SURE, SurfaceTension
 from taichi_fluid.validation import Run
 from taichi_fluid.validation.ghost_fluid import RHO
@@ -31,6 +32,16 @@ def drop(dim, resolution, **liquid):
     return simulation
 
 
+def set_going(simulation, positions, velocities):
+    """Let particles be at positions, m, with velocities, m/s."""
+    liquid = simulation.liquid
+    liquid.particles.clear()
+    liquid.particles.add(positions / simulation.grid.dx, velocities)
+    liquid.find_surface()
+    liquid.begin(simulation.state.velocity.current)
+    simulation.fill()
+
+
 DROPS = (0.3, 0.45), (0.7, 0.55)
 """Where the middles of two drops are that meet."""
 
@@ -39,7 +50,7 @@ def energy_and_surface(simulation):
     """Kinetic energy of the particles, and the tension times the surface, J (2D: J/m)."""
     grid, liquid = simulation.grid, simulation.liquid
     squares = (liquid.particles.to_numpy()["velocity"] ** 2).sum()
-    mass = RHO * grid.cell_volume / (16 if grid.dim == 2 else 8)
+    mass = RHO * grid.cell_volume / FULL[grid.dim]
     distance = simulation.to_numpy("level set") / grid.dx
     slope = np.sqrt(sum(part**2 for part in np.gradient(distance)))
     surface = (np.maximum(1 - np.abs(distance), 0) * slope).sum() * grid.cell_volume / grid.dx
@@ -112,18 +123,14 @@ def test_drops_that_meet_have_no_more_energy(dim):
     end in 2D and 2.1 in 3D, though a drop that swings was calmer.
     """
     simulation = tf.Simulation(drop_scene(dim, 48 if dim == 2 else 32))
-    grid, liquid, radius = simulation.grid, simulation.liquid, 0.15
-    x, *others = np.broadcast_arrays(*grid.cell_centres())
+    radius = 0.15
+    x, *others = np.broadcast_arrays(*simulation.grid.cell_centres())
     to = (np.sqrt((x - a) ** 2 + (others[0] - b) ** 2 + sum((c - 0.5) ** 2 for c in others[1:])) for a, b in DROPS)
     simulation.set(level_set=np.minimum(*to) - radius)
-    parts = liquid.particles.to_numpy()["position"]
+    parts = simulation.liquid.particles.to_numpy()["position"]
     velocity = np.zeros_like(parts)
     velocity[:, 0] = np.where(parts[:, 0] < 0.5, 1, -1) * np.sqrt(TENSION / (RHO * radius))
-    liquid.particles.clear()
-    liquid.particles.add(parts / grid.dx, velocity)
-    liquid.find_surface()
-    liquid.begin(simulation.state.velocity.current)
-    simulation.fill()
+    set_going(simulation, parts, velocity)
     energies = [energy_and_surface(simulation)]
     for _ in range(50):
         for _ in range(30 if dim == 2 else 12):
@@ -177,11 +184,7 @@ def test_what_turns_as_a_whole_feels_no_friction(dim):
         away = parts["position"] - 0.5
         velocity = np.zeros_like(away)
         velocity[:, 0], velocity[:, 1] = -away[:, 1], away[:, 0]
-        liquid.particles.clear()
-        liquid.particles.add(parts["position"] / simulation.grid.dx, velocity)
-        liquid.find_surface()
-        liquid.begin(simulation.state.velocity.current)
-        simulation.fill()
+        set_going(simulation, parts["position"], velocity)
         for _ in range(10):
             simulation.step(0.02)
         parts = liquid.particles.to_numpy()

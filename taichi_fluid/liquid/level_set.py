@@ -33,7 +33,7 @@ from .motion import Way
 
 DEEPEST, HIGHEST = -0.98, 1.1
 """Between which distances, in cells, what particles show of one is right."""
-WIDE = 3
+WIDE = 3.0
 """Cells beyond which no distance is known: a way of one, and what a cubic reads beyond that."""
 KNOWN = 0.99
 """The part of that which is less than what stands where no distance is known."""
@@ -210,7 +210,7 @@ def _go_strip(c, I, m, s, phi: Array, out: Array, given, dx, width: ti.template(
     strip, way, found = Strip(c, I, m, width), loaded(given), ti.i32(0)
     strip.each(_is_known, (c, s, phi, ti.f32(-KNOWN * WIDE), ti.f32(KNOWN * WIDE), found))
     if found == 0:
-        strip.each(_put_far, (c, phi, out, ti.f32(1.0 * WIDE) * dx))
+        strip.each(_put_far, (c, phi, out, ti.f32(WIDE) * dx))
     else:
         ways, velocity, values = strip.matrix(s.n), strip.matrix(s.n), strip.matrix(1)
         strip.each(_find_way, (c, s, way, ways))
