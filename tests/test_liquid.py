@@ -69,10 +69,10 @@ def test_a_tank_of_many_cells_sloshes_in_steps_as_short_as_its_waves_want():
 
 @pytest.mark.parametrize("transfer", ["apic", "flip"])
 def test_a_tank_that_sloshes_does_not_rise(transfer):
-    """By 3 % a period it did, where counts of strained rows spread particles; by FLIP, on so few cells, it does by 0.8 % in the
-    mean of four levels, and by 1.1 % at this one.
+    """By 3 % a period it did, where counts of strained rows spread particles, and by FLIP by 1.1 %, as velocities before and after
+    the projection were continued beyond the surface from different faces. Found: 0.2 % by APIC, and by FLIP it falls by 0.1 %.
     """
-    assert sloshing(Run(32), 32, transfer, periods=6.1).lost > -0.013
+    assert sloshing(Run(32), 32, transfer, periods=6.1).lost > -0.005
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -614,13 +614,13 @@ def test_another_resolution_has_the_same_volume_in_the_end():
 def test_a_drop_that_becomes_a_film_keeps_its_volume(height):
     """In a film thinner than a cell ten times as many lie in one for a while: taken away there, they never came back (0.85 to 0.95).
 
-    Of 310 particles there may be three more for a few steps, where cells of the film look full.
+    Of 310 particles there may be three more or fewer for a few steps, where cells of the film look full.
     """
     ball = {"shape": "sphere", "center": [0.5, height, 0.5], "radius": 0.15, "velocity": [0.0, -6.0, 0.0]}
     tables = {"domain": {"size": [1.0] * 3, "resolution": 28}, "liquid": {"bodies": [ball], "transfer": "flip"}}
     simulation = tf.Simulation(tf.Scene.from_dict({"name": "film", **tables}))
     begun, least, most = simulation.liquid.volume, 1.0, 1.0
-    while simulation.time < 0.8:
+    while simulation.time < 1.2:
         simulation.step()
         part = simulation.liquid.volume / begun
         least, most = min(least, part), max(most, part)

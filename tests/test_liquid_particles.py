@@ -203,6 +203,30 @@ def test_what_touches_a_solid_does_not_go_into_it(dim):
     np.testing.assert_allclose(np.delete(found, 1, axis=1), 0.5, atol=1e-5)
 
 
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("solid", [False, True], ids=["alone", "beside a solid"])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_what_a_side_stops_does_not_go_into_it(dim, solid):
+    """Of a particle that runs into a closed side; what goes along the side it keeps, and in the box all, also near a side."""
+    grid = Grid((8,) * dim, 1 / 8)
+    block = Solid("box", a=(0.1, 0.5, 0.5)[:dim], b=(0.05,) * dim)
+    solids = Solids(grid, walls_of(grid), [block] if solid else [])
+    solids.update(0.0)
+    places = np.full((3, dim), 4.0)
+    places[:, 1], places[:, 0] = (0.05, 7.95, 0.3), (3.0, 5.0, 7.0)
+    own = np.full((3, dim), 0.5)
+    own[:, 1] = (-3.0, 3.0, -3.0)
+    particles, velocity = particles_at(grid, places, own), grid.velocity()
+    values = np.zeros((dim, *grid.padded), np.float32)
+    values[1, :, :5], values[1, :, 5:] = -1.0, 1.0
+    velocity.from_numpy(values.ravel())
+    Motion(grid, walls_of(grid), solids if solid else None).move(particles, velocity, 0.02)
+    found = particles.to_numpy()
+    found = found["velocity"][np.argsort(found["position"][:, 0])]
+    np.testing.assert_array_equal(found[:, 1], [0.0, 0.0, -3.0])
+    np.testing.assert_array_equal(np.delete(found, 1, axis=1), 0.5)
+
+
 @SHAPES
 def test_particles_stay_in_a_closed_box_and_leave_an_open_one(shape):
     grid = Grid(shape, 0.1)

@@ -24,6 +24,11 @@ from ..operators.interpolation import step_to_corner
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
 
+AIRBORNE, BURIED = -1.0, -2.0
+"""Marks of faces that have what particles say of them: in the air, and within a solid."""
+FROM_SPRAY = AIRBORNE
+"""In place of the number of a layer: continue from what is airborne."""
+
 LEAST = 0.01
 """Cells by which what tells a face its velocity lies nearer to the surface, at the least."""
 
@@ -51,14 +56,15 @@ def _marks_of_weighed(c, I, s, known: Array, n):
 
 @ti.func
 def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
-    """Of the faces of a cell: 1 beside liquid, -1 where particles in the air are, and -2 where they are within solids."""
+    """Of the faces of a cell: 1 beside liquid, and else what particles there are, ``AIRBORNE`` or ``BURIED``."""
     marks = ti.Vector([ti.f32(0.0)] * s.n)
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         wet = ti.cast((fast_min(phi[c], phi[c - s[axis]]) < 0) & (open[face] > 0), ti.i32)
         # What particles in the air say of themselves stays as it is, but right beside the liquid; what they say within a solid
         # wherever that can be continued, as in a corner: there nothing holds it, and it would grow.
-        own = ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0)) * ti.cast(known[face] == 1, ti.f32)
+        theirs = ti.cast((known[face] == 1) | (known[face] < 0), ti.f32)
+        own = ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED)) * theirs
         marks[axis] = ti.select(wet & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
     return marks
 
@@ -97,6 +103,19 @@ def _distance_at(face, s, faces, axis: ti.template()):
 
 
 @ti.func
+def _tells(mark, layer):
+    """Whether a face of this mark is one from which a layer is continued."""
+    return ti.select(layer > 0, ti.cast((mark > 0) & (mark <= layer), ti.i32), ti.cast(mark == layer, ti.i32))
+
+
+@ti.func
+def _lacks(mark, layer):
+    """Whether a face of this mark is one that a layer is continued to, if anything beside it tells."""
+    untold = (mark <= 0) & (mark != AIRBORNE)
+    return ti.cast(ti.select(layer > 0, untold | ((layer == 1) & (mark == AIRBORNE)), mark == 0), ti.i32)
+
+
+@ti.func
 def _extend_at(c, I, s, faces):
     """A face that is not known takes the mean of what those beside it tell that have been before this layer.
 
@@ -107,19 +126,18 @@ def _extend_at(c, I, s, faces):
     n, layer = faces.n, faces.layer
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        open_to = known[face] <= 0 and (known[face] != -1 or layer == 1)
-        if open_to and _is_on_grid(I, n, axis) == 1:
+        if _lacks(known[face], layer) == 1 and _is_on_grid(I, n, axis) == 1:
             # Most have nothing beside them: one question settles that.
-            nearest = ti.f32(0.0)
+            told = ti.i32(0)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
-                    nearest = ti.max(nearest, known[_face_beside(face, I, s, n, axis, k, side)])
-            if nearest > 0:
+                    told |= _tells(known[_face_beside(face, I, s, n, axis, k, side)], layer)
+            if told == 1:
                 total, parts, away = ti.f32(0.0), ti.f32(0.0), _distance_at(face, s, faces, axis)
                 for k in ti.static(range(s.n)):
                     for side in ti.static(range(2)):
                         other = _face_beside(face, I, s, n, axis, k, side)
-                        if known[other] > 0 and known[other] <= layer:
+                        if _tells(known[other], layer) == 1:
                             part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
                             total += part * _told_by(other, face, u, known, layer)
                             parts += part
@@ -135,11 +153,11 @@ def _is_unknown(k, face, known: Array, kept, found: ti.template()):
 
 
 @ti.func
-def _has_known_beside(k, face, s, known: Array, kept, found: ti.template()):
+def _has_known_beside(k, face, s, known: Array, kept, sign, found: ti.template()):
     here, nearest = known[cell_of_strip(face, k)], ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         at = lane(face, k)
-        nearest = fast_max(fast_max(nearest, known[at - s[axis]]), known[at + s[axis]])
+        nearest = fast_max(fast_max(nearest, sign * known[at - s[axis]]), sign * known[at + s[axis]])
     found |= ti.cast((here <= 0) & (here != kept) & (nearest > 0), ti.i32)
 
 
@@ -148,8 +166,9 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
     """``_extend_at`` for a strip, if any face of it may have something beside it: of most strips none has."""
     known = ti.static(faces.known)
     n, layer = faces.n, faces.layer
-    # Those that stay as they are, but right beside the liquid, are marked by -1.
-    found, kept = ti.i32(0), ti.select(layer == 1, ti.f32(1.0), ti.f32(-1.0))
+    # Those that stay as they are, but right beside the liquid, are airborne; what continues them is found by their sign.
+    found, kept = ti.i32(0), ti.select(layer == 1, ti.f32(1.0), ti.f32(AIRBORNE))
+    sign = ti.select(layer > 0, ti.f32(1.0), ti.f32(-1.0))
     for axis in ti.static(range(s.n)):
         face, on_grid, unknown = c + axis * cells_of(s, n), ti.i32(1), ti.i32(0)
         for k in ti.static(range(s.n - 1)):
@@ -158,7 +177,7 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
         if on_grid == 1:
             along_strip(m, width, _is_unknown, (face, known, kept, unknown))
             if unknown == 1:
-                along_strip(m, width, _has_known_beside, (face, s, known, kept, found))
+                along_strip(m, width, _has_known_beside, (face, s, known, kept, sign, found))
     if found == 1:
         row = _row_of(I, n)
         if faces.rows[row] == 0:
@@ -201,7 +220,7 @@ def _mark_row(c, I, s, known: Array, rows: Array, n):
         if on_grid == 1:
             for k in range(n[last] + (1 if ti.static(axis == s.n - 1) else 0)):
                 here = known[face + address(k, ARRAY_BITS)]
-                some |= ti.cast(here > 0, ti.i32)
+                some |= ti.cast((here > 0) | (here == AIRBORNE), ti.i32)
                 lacking |= ti.cast(here <= 0, ti.i32)
     rows[_row_of(I, n)] = ti.select(some == 0, ti.f32(0.0), ti.select(lacking == 0, ti.f32(ALL_KNOWN), ti.f32(1.0)))
 
@@ -215,7 +234,7 @@ def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()
         step = ti.i32(1) if ti.static(axis == last - 1) else faces.n[last - 1] + 2
         for side in ti.static(range(3)):
             mark = faces.rows[row + (side - 1) * step]
-            around |= ti.cast((mark > 0) & (mark <= faces.layer), ti.i32)
+            around |= ti.cast((mark > 0) & ((mark <= faces.layer) | (faces.layer == FROM_SPRAY)), ti.i32)
     if around == 1 and faces.rows[row] != ti.f32(ALL_KNOWN):
         strips_from(c, I, s, faces.n[last] + 1, width, Operator(_extend_strip, (faces, width)))
 
@@ -324,14 +343,15 @@ class Extension:
         self._extend(velocity, weight, phi, layers)
 
     def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
-        """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``.
+        """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        What particles say of themselves farther than a layer away stays, as spray flies on its own; else it becomes 0.
-        What lies within solids slides along them.
+        What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for a
+        layer, so that it does not fly into what is at rest; else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         self._extend(velocity, known, phi, layers)
         self._kernels.clear_unknown(velocity, known, self.grid.n)
+        self._continue(velocity, known, phi, FROM_SPRAY)
         if self.solids is not None:
             self._kernels.slip(velocity, *self.solids.arguments())
 
@@ -339,4 +359,7 @@ class Extension:
         if self.grid.loops.rows:
             self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
-            self._kernels.extend(velocity, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer + 1))
+            self._continue(velocity, known, phi, layer + 1)
+
+    def _continue(self, velocity, known, phi, layer: float) -> None:
+        self._kernels.extend(velocity, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer))

@@ -391,6 +391,9 @@ class Liquid:
         """
         if flip is not None and self._before is None:
             raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
+        if flip is not None:
+            # From the same faces: what differs only by where it was continued from is no change, and would set waves swinging.
+            self.extend(self._before)
         self.extend(velocity)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1

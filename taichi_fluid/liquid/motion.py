@@ -66,6 +66,13 @@ class Way:
             y[0] = ti.f32(LOST)
         return y
 
+    @ti.func
+    def stops(self, x, axis: ti.template()):
+        """Whether a closed side stops along an axis what is on its way to ``x``."""
+        below = (x[axis] < CLEARANCE) & (self.leave[2 * axis] == 0)
+        above = (x[axis] > ti.cast(self.n[axis], ti.f32) - CLEARANCE) & (self.leave[2 * axis + 1] == 0)
+        return ti.cast(below | above, ti.i32)
+
 
 @ti.func
 def distance_at(solids, x):
@@ -202,10 +209,21 @@ def _go_on(k, ways, velocity: ti.template(), step, stage):
 
 
 @ti.func
-def _arrive(k, ways, moving, first, way):
-    y = way.kept(column(ways.start, k) + column(ways.last, k))
+def _arrive(k, ways, moving, first, way, touched: ti.template()):
+    x = column(ways.start, k) + column(ways.last, k)
+    y = way.kept(x)
     for axis in ti.static(range(y.n)):
         moving.position[cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k)] = y[axis]
+        touched |= way.stops(x, axis)
+
+
+@ti.func
+def _stop_at_sides(k, ways, moving, first, way):
+    """A particle that a side has kept in the box has of its own velocity no longer what goes into that."""
+    x = column(ways.start, k) + column(ways.last, k)
+    for axis in ti.static(range(x.n)):
+        if way.stops(x, axis) == 1:
+            moving.own[cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k)] = ti.f32(0.0)
 
 
 @ti.func
@@ -218,7 +236,10 @@ def _move_strip(moving, strip, known, given, third: ti.template()):
     for stage in range(known, ti.static(3 if third else 2)):
         sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, n)), velocity, n, True)
         strip.each(_go_on, (ways, velocity, way.step, stage))
-    strip.each(_arrive, (ways, moving, first, way))
+    touched = ti.i32(0)
+    strip.each(_arrive, (ways, moving, first, way, touched))
+    if touched == 1:
+        strip.each(_stop_at_sides, (ways, moving, first, way))
 
 
 @kernel_family
@@ -269,10 +290,17 @@ def motion_kernels(loops, third, beside):
                 d = ti.f32(0.0)
             if x[0] > NOWHERE:
                 shift = way.shift_of(x, third)
-                x = way.kept(_moved_beside(solids, x, d, shift))
-                if _may_touch(d, shift):
-                    v = vector_at(own, p, room, zero_of(n))
-                    set_vector(own, p, room, _stopped(solids, x, v))
+                goal = _moved_beside(solids, x, d, shift)
+                x = way.kept(goal)
+                touched = ti.cast(_may_touch(d, shift), ti.i32)
+                for axis in ti.static(range(goal.n)):
+                    touched |= way.stops(goal, axis)
+                if touched == 1:
+                    v = _stopped(solids, x, vector_at(own, p, room, zero_of(n)))
+                    for axis in ti.static(range(goal.n)):
+                        if way.stops(goal, axis) == 1:
+                            v[axis] = ti.f32(0.0)
+                    set_vector(own, p, room, v)
             set_vector(position, p, room, x)
 
     return (move_beside if beside else move,)
