@@ -123,6 +123,7 @@ TRAFFIC = {
     "coarsening_kernels.hold": ("fine@fine_n open@fine_n", "coarse"),
     "coarsening_kernels.scale_sides": ("", ""),
     "ghost_kernels.wrap_ghosts": ("", ""),
+    "ghost_kernels.mirror_ghosts": ("", ""),
     # Not a kernel: SciPy's transforms there and back, and a division between them; each as one pass.
     "Transforms.solve_in_place": ("array  array  array", "array  array  array"),
     # Nor are these: the mean and the squares of a right-hand side, and what a solution leaves of it.
@@ -194,7 +195,6 @@ TRAFFIC = {
     "surface_kernels.close_holes": ("phi", ""),
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
-    "surface_kernels.fill_ghosts": ("", ""),
     "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts", "out"),
     "core_kernels.reach": ("velocity phi", "reached"),
     "core_kernels.carry": ("reached", ""),
@@ -215,7 +215,7 @@ TRAFFIC = {
     "sink_kernels.open_to_air": ("phi", "phi"),
     "surface_gradient_kernels.subtract": ("inv_diag", ""),
     "tension_kernels.smooth": ("a", "out"),
-    "tension_kernels.find_curvature": ("a  b", "b  out"),
+    "tension_kernels.find_curvature": ("a", "out"),
     "tension_kernels.press": ("phi", ""),
     "viscosity_kernels.set_up": ("phi open  phi felt open", "felt  inv_diag"),
     "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),

@@ -24,6 +24,7 @@ from ..kernels import (
     neighbour,
     room_for_partials,
 )
+from ..operators.ghosts import ghost_kernels
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
 from .level_set import MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
@@ -278,13 +279,6 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
     return held
 
 
-@ti.func
-def _copy_nearest(c, I, s, phi: Array, n, axis: ti.template()):
-    upper = c + (n[axis] + 1) * s[axis]
-    phi[c] = phi[c + s[axis]]
-    phi[upper] = phi[upper - s[axis]]
-
-
 @kernel_family
 def surface_kernels(loops, given, cored):
     Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
@@ -367,11 +361,7 @@ def surface_kernels(loops, given, cored):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
-    @ti.kernel
-    def fill_ghosts(phi: Array, n: Index):
-        loops.each_side(n, _copy_nearest, (phi, n))
-
-    return mark_rows, find_distance, close_holes, balance, wet_corners, fill_ghosts
+    return mark_rows, find_distance, close_holes, balance, wet_corners
 
 
 class ParticleSurface:
@@ -432,7 +422,7 @@ class ParticleSurface:
 
     def fill_ghosts(self, phi) -> None:
         """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""
-        self._kernels_for(cover_of(self._core, self._marks)[1]).fill_ghosts(phi, self.grid.n)
+        ghost_kernels(self.grid.loops).mirror_ghosts(phi, self.grid.n)
 
     def balance(self, particles: Particles, phi, crossed: float) -> None:
         """Raise the next surface that is found, or lower it, so that the volume below it comes to be that of the particles.

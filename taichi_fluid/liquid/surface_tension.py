@@ -12,6 +12,7 @@ from .._ti import argument, ti
 from ..grid import Grid, Scratch
 from ..kernels import Array, cells_of, flat, kernel_family
 from ..operators.differences import gradient_at
+from ..operators.ghosts import ghost_kernels
 from ..pressure.system import part_to_surface
 
 REACH = 7
@@ -53,11 +54,6 @@ def _smoothed_at(c, I, s, a: Array, out: Array, n, axis):
             above[axis] = ti.max(ti.min(above[axis], 2 * n[axis] + 1 - above[axis]), 1)
             value += ti.f32(WEIGHTS[k]) * (a[flat(below, s)] + a[flat(above, s)])
     out[c] = value
-
-
-@ti.func
-def _copied_at(c, I, s, a: Array, out: Array, n):
-    out[c] = a[flat(ti.min(ti.max(I, 1), n), s)]
 
 
 @ti.func
@@ -121,9 +117,8 @@ def tension_kernels(loops):
         loops.each_cell(n, _smoothed_at, (a, out, n, axis))
 
     @ti.kernel
-    def find_curvature(a: Array, b: Array, out: Array, n: Index, dx: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _copied_at, (a, b, n))
-        loops.each_cell(n, _curvature_at, (b, out, dx))
+    def find_curvature(a: Array, out: Array, n: Index, dx: ti.f32):
+        loops.each_cell(n, _curvature_at, (a, out, dx))
 
     @ti.kernel
     def press(
@@ -161,14 +156,16 @@ class SurfaceTension:
         """Find the curvature of a surface, which meets the sides at a right angle.
 
         Args:
-            distance: To it, in cells, as far as ``REACH`` of them, by what is ``SURE``: ``scratch.vector``, which is worked in.
+            distance: To it, in cells, as far as ``REACH`` of them, by what is ``SURE``: not in ``scratch.first`` or ``second``.
         """
         grid, scratch, a = self.grid, self._scratch, distance
         grid.require(grid.dim, distance=distance)
-        for axis, out in zip(range(grid.dim), (scratch.first, scratch.second, scratch.first), strict=False):
+        # To the first, whose ghosts may be filled: those of the second are to stay 0 for the pressure.
+        for axis, out in enumerate((scratch.first, scratch.second, scratch.first)[-grid.dim :]):
             self._kernels.smooth(a, out, grid.n, axis)
             a = out
-        self._kernels.find_curvature(a, distance, self.curvature, grid.n, grid.dx)
+        ghost_kernels(grid.loops).mirror_ghosts(a, grid.n)
+        self._kernels.find_curvature(a, self.curvature, grid.n, grid.dx)
 
     def press(self, velocity, phi, open, system, scale: float) -> None:
         """Let the pressure at the surface, ``scale`` dx times its curvature, push the faces that it cuts.

@@ -1,4 +1,4 @@
-"""Ghosts of periodic axes. Written for a loop over the lower ghost layer of an axis, see ``each_side``."""
+"""Ghosts of periodic axes, and of sides that are mirrors. Written for a loop over the lower ghost layer of an axis, see ``each_side``."""
 
 from .._ti import ti
 from ..kernels import Array, kernel_family
@@ -29,10 +29,22 @@ def wrap_or_clear(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
         a[c + (n[axis] + 1) * s[axis]] = ti.f32(0.0)
 
 
+@ti.func
+def mirror_pair(c, I, s, a: ti.template(), n, axis: ti.template()):
+    """Give both ghosts of a line the values beside them; along all axes in turn those of edges and corners too."""
+    upper = c + (n[axis] + 1) * s[axis]
+    a[c] = a[c + s[axis]]
+    a[upper] = a[upper - s[axis]]
+
+
 @kernel_family
 def ghost_kernels(loops):
     @ti.kernel
     def wrap_ghosts(a: Array, n: loops.IntVector, offset: ti.i32, wrap: loops.IntVector):
         loops.each_side(n, wrap_if_periodic, (a, offset, n, wrap))
 
-    return (wrap_ghosts,)
+    @ti.kernel
+    def mirror_ghosts(a: Array, n: loops.IntVector):
+        loops.each_side(n, mirror_pair, (a, n))
+
+    return wrap_ghosts, mirror_ghosts

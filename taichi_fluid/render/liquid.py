@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, IntArray, flat, float_vector, int_vector, kernel_family, strides_of
+from ..operators.ghosts import ghost_kernels
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
@@ -179,13 +180,6 @@ def _smooth_at(c, I, s, phi: Array, out: Array):
     out[c] = ti.select(phi[c] < 0, ti.min(mean, ti.f32(0.5) * phi[c]), mean)
 
 
-@ti.func
-def _copy_nearest(c, I, s, phi: Array, n):
-    inner = ti.min(ti.max(I, 1), n)
-    if (inner != I).any():
-        phi[c] = phi[flat(inner, s)]
-
-
 @kernel_family
 def smoothing_kernels(loops):
     IntVector = loops.IntVector
@@ -194,11 +188,7 @@ def smoothing_kernels(loops):
     def smooth(phi: Array, out: Array, n: IntVector):
         loops.each_cell(n, _smooth_at, (phi, out))
 
-    @ti.kernel
-    def fill_ghosts(phi: Array, n: IntVector):
-        loops.each_cell_in(n * 0, n + 2, n, _copy_nearest, (phi, n))
-
-    return smooth, fill_ghosts
+    return (smooth,)
 
 
 @kernel_family
@@ -307,7 +297,7 @@ class LiquidPicture:
     def prepare(self, phi) -> None:
         """Copy a level set, m, negative in the liquid, smoothed a little."""
         self._smoothing.smooth(phi, self.phi, self.grid.n)
-        self._smoothing.fill_ghosts(self.phi, self.grid.n)
+        ghost_kernels(self.grid.loops).mirror_ghosts(self.phi, self.grid.n)
 
     def draw(
         self,
