@@ -187,6 +187,7 @@ TRAFFIC = {
     "extension_kernels.extend": ("", ""),
     "extension_kernels.clear_unknown": ("known", ""),
     "extension_kernels.slip": ("open", ""),
+    "extension_kernels.restore_walls": ("open", ""),
     "joining_kernels.join": ("phi", "phi"),
     "level_set_kernels.widen": ("phi", "out"),
     "level_set_kernels.go": ("phi", "out"),

@@ -26,8 +26,8 @@ ALL_KNOWN = 0.5
 
 AIRBORNE, BURIED = -1.0, -2.0
 """Marks of faces that have what particles say of them: in the air, and within a solid."""
-FROM_SPRAY = AIRBORNE
-"""In place of the number of a layer: continue from what is airborne."""
+SPRAY_LAYERS = -3.0, -4.0
+"""Numbers and marks of the layers that continue what is airborne: halfway through a step spray is a cell farther on along each axis."""
 
 LEAST = 0.01
 """Cells by which what tells a face its velocity lies nearer to the surface, at the least."""
@@ -63,7 +63,7 @@ def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
         wet = ti.cast((fast_min(phi[c], phi[c - s[axis]]) < 0) & (open[face] > 0), ti.i32)
         # What particles in the air say of themselves stays as it is, but right beside the liquid; what they say within a solid
         # wherever that can be continued, as in a corner: there nothing holds it, and it would grow.
-        theirs = ti.cast((known[face] == 1) | (known[face] < 0), ti.f32)
+        theirs = ti.cast((known[face] == 1) | ((known[face] < 0) & (known[face] >= BURIED)), ti.f32)
         own = ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED)) * theirs
         marks[axis] = ti.select(wet & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
     return marks
@@ -105,7 +105,8 @@ def _distance_at(face, s, faces, axis: ti.template()):
 @ti.func
 def _tells(mark, layer):
     """Whether a face of this mark is one from which a layer is continued."""
-    return ti.select(layer > 0, ti.cast((mark > 0) & (mark <= layer), ti.i32), ti.cast(mark == layer, ti.i32))
+    of_spray = (mark == AIRBORNE) | ((mark < BURIED) & (mark > layer))
+    return ti.cast(ti.select(layer > 0, (mark > 0) & (mark <= layer), of_spray), ti.i32)
 
 
 @ti.func
@@ -143,7 +144,7 @@ def _extend_at(c, I, s, faces):
                             parts += part
                 if parts > 0:
                     u[face] = total / parts
-                    known[face] = layer + ti.f32(1.0)
+                    known[face] = ti.select(layer > 0, layer + ti.f32(1.0), layer)
 
 
 @ti.func
@@ -181,7 +182,7 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
     if found == 1:
         row = _row_of(I, n)
         if faces.rows[row] == 0:
-            faces.rows[row] = layer + ti.f32(1.0)
+            faces.rows[row] = ti.max(layer, ti.f32(0.0)) + ti.f32(1.0)
         for k in range(m):
             _extend_at(cell_of_strip(c, k), position_of(I, k), s, faces)
 
@@ -234,7 +235,7 @@ def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()
         step = ti.i32(1) if ti.static(axis == last - 1) else faces.n[last - 1] + 2
         for side in ti.static(range(3)):
             mark = faces.rows[row + (side - 1) * step]
-            around |= ti.cast((mark > 0) & ((mark <= faces.layer) | (faces.layer == FROM_SPRAY)), ti.i32)
+            around |= ti.cast((mark > 0) & ((mark <= faces.layer) | (faces.layer < 0)), ti.i32)
     if around == 1 and faces.rows[row] != ti.f32(ALL_KNOWN):
         strips_from(c, I, s, faces.n[last] + 1, width, Operator(_extend_strip, (faces, width)))
 
@@ -275,6 +276,15 @@ def _clear_unknown_at(c, I, s, u: Array, known: Array, n):
         face = c + axis * cells_of(s, n)
         if known[face] == 0:
             u[face] = ti.f32(0.0)
+
+
+@ti.func
+def _restore_at(c, I, s, u: Array, gathered: Array, open: Array, n):
+    for axis in ti.static(range(s.n)):
+        face = c + axis * cells_of(s, n)
+        on_side = (I[axis] == 1) | (I[axis] == n[axis] + 1)
+        if _is_on_grid(I, n, axis) == 1 and (on_side or open[face] == 0):
+            u[face] = gathered[face]
 
 
 @kernel_family
@@ -318,7 +328,11 @@ def extension_kernels(loops):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, solids))
 
-    return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip
+    @ti.kernel
+    def restore_walls(velocity: Array, gathered: Array, open: Array, n: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _restore_at, (velocity, gathered, open, n))
+
+    return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip, restore_walls
 
 
 class Extension:
@@ -345,15 +359,20 @@ class Extension:
     def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for a
-        layer, so that it does not fly into what is at rest; else the velocity becomes 0. What lies within solids slides along them.
+        What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for two
+        layers, so that it does not fly into what is at rest; else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         self._extend(velocity, known, phi, layers)
         self._kernels.clear_unknown(velocity, known, self.grid.n)
-        self._continue(velocity, known, phi, FROM_SPRAY)
+        for layer in SPRAY_LAYERS:
+            self._continue(velocity, known, phi, layer)
         if self.solids is not None:
             self._kernels.slip(velocity, *self.solids.arguments())
+
+    def restore_walls(self, velocity, gathered, open) -> None:
+        """Let closed faces and those on sides have what was ``gathered`` from particles, which walls do not know of yet."""
+        self._kernels.restore_walls(velocity, gathered, open, self.grid.n)
 
     def _extend(self, velocity, known, phi, layers: int) -> None:
         if self.grid.loops.rows:

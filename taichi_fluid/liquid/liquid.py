@@ -392,8 +392,7 @@ class Liquid:
         if flip is not None and self._before is None:
             raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
         if flip is not None:
-            # From the same faces: what differs only by where it was continued from is no change, and would set waves swinging.
-            self.extend(self._before)
+            self._extend_before()
         self.extend(velocity)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
         self._steps += 1
@@ -407,6 +406,17 @@ class Liquid:
         self._seeding.restore(self.particles, self.phi, velocity, lacking, self._steps)
         if self._leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
+
+    def _extend_before(self) -> None:
+        """Continue what FLIP goes by from the same faces as the velocity: what differs only by where it came from is no change.
+
+        At walls it stays what the particles have said: what these take of their velocity is one.
+        """
+        assert self.projection is not None
+        gathered = self._scratch.vector
+        copy_values(self._before, gathered)
+        self.extend(self._before)
+        self._extension.restore_walls(self._before, gathered, self.projection.open)
 
     def remember(self, velocity) -> None:
         """Keep a velocity on the faces, for ``follow`` and for ``scatter`` by FLIP."""

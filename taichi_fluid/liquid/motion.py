@@ -24,6 +24,8 @@ from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
 
 CLEARANCE = 1e-3
 """How far from a wall or a solid a particle stays, in cells."""
+REBOUND = 0.02
+"""How much farther it is if it ran into a closed side, at most: as far as it would have come beyond. Right at a lid it would hang for ever."""
 STRIDE = 0.25
 """The longest part of a way beside solids of which only the end is looked at, in cells: no wall that a grid shows is thinner."""
 
@@ -54,14 +56,16 @@ class Way:
 
     @ti.func
     def kept(self, x):
-        """``x`` within closed sides; nowhere, if it has left through an open one, and lost, if it is not finite."""
+        """``x`` off closed sides that it lies beyond; nowhere, if it has left through an open one, and lost, if it is not finite."""
         y = x
         for axis in ti.static(range(x.n)):
             top = ti.cast(self.n[axis], ti.f32)
             if (x[axis] < 0 and self.leave[2 * axis] == 1) or (x[axis] > top and self.leave[2 * axis + 1] == 1):
                 y[0] = ti.f32(NOWHERE)
             elif ti.static(axis > 0) or y[0] > ti.f32(NOWHERE):
-                y[axis] = ti.min(ti.max(x[axis], ti.f32(CLEARANCE)), top - ti.f32(CLEARANCE))
+                least, most = ti.f32(CLEARANCE), top - ti.f32(CLEARANCE)
+                y[axis] = ti.max(y[axis], ti.min(2 * least - x[axis], least + ti.f32(REBOUND)))
+                y[axis] = ti.min(y[axis], ti.max(2 * most - x[axis], most - ti.f32(REBOUND)))
         if not is_finite(x.sum()):
             y[0] = ti.f32(LOST)
         return y
