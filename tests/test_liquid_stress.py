@@ -121,7 +121,7 @@ def test_drops_that_meet_have_no_more_energy(dim):
 
     With a curvature of twice as wide a smoothing, to which the ripples and necks that are left are nothing, they had 1.06 of it in the
     end in 2D and 2.1 in 3D, though a drop that swings was calmer. In 3D on 32 cells what has come loose, and is too small to have a
-    curvature that is right, drives itself about: 1.07 in the end.
+    curvature that is right, drives itself about: 1.03 in the end.
     """
     simulation = tf.Simulation(drop_scene(dim, 48 if dim == 2 else 32))
     radius = 0.15
@@ -137,7 +137,7 @@ def test_drops_that_meet_have_no_more_energy(dim):
         for _ in range(30 if dim == 2 else 12):
             simulation.step()
         energies.append(energy_and_surface(simulation))
-    assert max(energies[1:]) < (1.0 if dim == 2 else 1.15) * energies[0]
+    assert max(energies[1:]) < (1.0 if dim == 2 else 1.08) * energies[0]
 
 
 @pytest.mark.vulkan_too(dim=2)
