@@ -110,7 +110,7 @@ SABOTAGES = {
         "test_liquid_particles.py::test_what_is_too_full_or_too_empty_everywhere_spreads_or_gathers_beside_walls_too",
     ),
     "a corner that nothing holds": Sabotage(
-        "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(-1.0), ti.f32(-2.0))", "ti.f32(-1.0)",
+        "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED))", "ti.f32(AIRBORNE)",
         "test_liquid.py::test_a_jet_gets_no_faster_in_the_corner_of_a_glass",
     ),
     "a file that strangers may make as large as they like": Sabotage(
