@@ -176,6 +176,17 @@ def test_nobody_passes_a_wall_of_one_cell_that_moves(dim):
         assert np.abs(x - middle).min() > 0.49, "nobody is in the wall"
 
 
+def velocities_after_a_step(grid, solids, places, own, upward, dt):
+    """Velocities of particles, in the order of their first coordinate, after one step through what goes ``upward``."""
+    particles, velocity = particles_at(grid, places, own), grid.velocity()
+    values = np.zeros((grid.dim, *grid.padded), np.float32)
+    values[1] = upward
+    velocity.from_numpy(values.ravel())
+    Motion(grid, walls_of(grid), solids).move(particles, velocity, dt)
+    found = particles.to_numpy()
+    return found["velocity"][np.argsort(found["position"][:, 0])]
+
+
 @pytest.mark.vulkan_too
 @pytest.mark.parametrize("dim", [2, 3])
 def test_what_touches_a_solid_does_not_go_into_it(dim):
@@ -192,13 +203,7 @@ def test_what_touches_a_solid_does_not_go_into_it(dim):
     places[:, 1], places[:, 0] = (2.001, 2.001, 4.0), (3.0, 4.0, 5.0)
     own = np.full((3, dim), 0.5)
     own[:, 1] = (-3.0, 3.0, -3.0)
-    particles, velocity = particles_at(grid, places, own), grid.velocity()
-    values = np.zeros((dim, *grid.padded), np.float32)
-    values[1] = -1.0
-    velocity.from_numpy(values.ravel())
-    Motion(grid, walls_of(grid), solids).move(particles, velocity, 0.01)
-    found = particles.to_numpy()
-    found = found["velocity"][np.argsort(found["position"][:, 0])]
+    found = velocities_after_a_step(grid, solids, places, own, -1.0, 0.01)
     np.testing.assert_allclose(found[:, 1], [rise, 3.0, -3.0], atol=1e-5)
     np.testing.assert_allclose(np.delete(found, 1, axis=1), 0.5, atol=1e-5)
 
@@ -216,13 +221,8 @@ def test_what_a_side_stops_does_not_go_into_it(dim, solid):
     places[:, 1], places[:, 0] = (0.05, 7.95, 0.3), (3.0, 5.0, 7.0)
     own = np.full((3, dim), 0.5)
     own[:, 1] = (-3.0, 3.0, -3.0)
-    particles, velocity = particles_at(grid, places, own), grid.velocity()
-    values = np.zeros((dim, *grid.padded), np.float32)
-    values[1, :, :5], values[1, :, 5:] = -1.0, 1.0
-    velocity.from_numpy(values.ravel())
-    Motion(grid, walls_of(grid), solids if solid else None).move(particles, velocity, 0.02)
-    found = particles.to_numpy()
-    found = found["velocity"][np.argsort(found["position"][:, 0])]
+    apart = np.where(np.indices(grid.padded)[1] < 5, -1.0, 1.0)
+    found = velocities_after_a_step(grid, solids if solid else None, places, own, apart, 0.02)
     np.testing.assert_array_equal(found[:, 1], [0.0, 0.0, -3.0])
     np.testing.assert_array_equal(np.delete(found, 1, axis=1), 0.5)
 

@@ -211,7 +211,7 @@ def _row_of(I, n):
 
 @ti.func
 def _mark_row(c, I, s, known: Array, rows: Array, n):
-    """Mark the row that begins here by 1 if any of its faces is known, by ``ALL_KNOWN`` if all are, else by 0."""
+    """Mark the row that begins here by 1 if any of its faces is known or airborne, by ``ALL_KNOWN`` if all are known, else by 0."""
     last, some, lacking = ti.static(s.n - 1), ti.i32(0), ti.i32(0)
     for axis in ti.static(range(s.n)):
         on_grid, face = ti.i32(1), c + axis * cells_of(s, n)

@@ -389,8 +389,6 @@ class Liquid:
         Raises:
             RuntimeError: for FLIP without that.
         """
-        if flip is not None and self._before is None:
-            raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
         if flip is not None:
             self._extend_before()
         self.extend(velocity)
@@ -412,6 +410,8 @@ class Liquid:
 
         At walls it stays what the particles have said: what these take of their velocity is one.
         """
+        if self._before is None:
+            raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
         assert self.projection is not None
         gathered = self._scratch.vector
         copy_values(self._before, gathered)
