@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .io.series import SeriesFile
     from .io.stored import CheckpointError
     from .io.surfaces import surface_mesh, write_ply
+    from .io.volumes import write_volume
     from .physics.loads import Load
     from .render.renderer import Renderer
     from .scene import Probe, Scene, SceneError, preset, preset_names
@@ -70,6 +71,7 @@ _HOME = {
     "surface_mesh": ".io.surfaces",
     "velocity_at": ".simulation.points",
     "write_ply": ".io.surfaces",
+    "write_volume": ".io.volumes",
     "show": ".viewer.window",
 }
 
@@ -109,6 +111,7 @@ __all__ = [
     "surface_mesh",
     "velocity_at",
     "write_ply",
+    "write_volume",
 ]
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 
 from ..errors import NotFinite, TaichiUnavailable, Terminated, last_line, terminable
 from ..io.files import OutputError, remove_leftovers, write_json
+from ..io.numbered import SURFACES, VOLUMES, Numbering
 from ..io.outputs import Outputs
 from ..io.rhythm import rhythm_of
 from ..io.series import SeriesFile
@@ -80,6 +82,14 @@ def common(command: Callable) -> Callable:
             help="Record, and write the surface of a liquid at each frame as PLY (needs scikit-image).",
         ),
         click.option(
+            "--volumes", type=PATH, metavar="FOLDER",
+            help="Record, and write what the cells hold at each frame as OpenVDB, or as --volume-format says.",
+        ),
+        click.option(
+            "--volume-format", type=click.Choice(tuple(VOLUMES)), default="vdb", show_default=True,
+            help="What --volumes writes: OpenVDB, for rendering, or VTK's ImageData, for ParaView, in 2D too.",
+        ),
+        click.option(
             "--log", type=PATH, metavar="FILE",
             help="Record, and write how the run is doing (CFL, dt, iterations, divergence, energy, ...) to a new FILE.csv or "
             "FILE.jsonl, a line at each frame.",
@@ -116,6 +126,8 @@ def run_scene(
         "checkpoint",
         "every",
         "surfaces",
+        "volumes",
+        "volume_format",
         "log",
         "on_blow_up",
     )
@@ -231,7 +243,6 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
 
     from ..backend import COMPILING
     from ..io.plots import plot_run
-    from ..io.surfaces import Surfaces
     from ..simulation.comparison import flow_of, own_of, simulations_of
     from ..simulation.flow import TooManySteps
     from ..simulation.probes import Probes
@@ -276,8 +287,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 probes = Probes(own_of(flow), write=files.get("probes"))
         path = wanted.checkpoint
         keeping = None if path is None else Keeping(own_of(flow), path, rhythm_of(wanted.every))
-        surfaces = None if wanted.surfaces is None else Surfaces(own_of(flow), wanted.surfaces, first)
-        each = [] if surfaces is None else [lambda steps: surfaces.write()]
+        folders = _folders(own_of(flow), wanted, first)
+        each: list[Callable[[list], None]] = [lambda steps, folder=folder: folder.write() for folder in folders]
         if wanted.log:
             files["log"] = SeriesFile(wanted.log)
             recorder.written.append(wanted.log)
@@ -286,8 +297,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         halving = Halving(own_of(flow)) if wanted.on_blow_up == "halve" else None
         numbers = record(flow, recorder, waiting=waiting, keeping=keeping, first=first, each=each, halving=halving)
         _say_new(own_of(flow).remarks, said=said)
-        if surfaces is not None:
-            recorder.written.append(surfaces.folder)
+        recorder.written += [folder.folder for folder in folders]
         if path is not None:
             recorder.written.append(path)
         if wanted.json:
@@ -325,6 +335,17 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
                 stop(f"{what} {str(path)!r} cannot be written: {error}.", status=1)
             click.echo(str(path))
     show_files(recorder.written)
+
+
+def _folders(simulation: "Simulation", wanted: Numbers, first: int) -> list[Numbering]:
+    """What writes a file of its own at each picture, from a number on."""
+    from ..io.surfaces import write_surface
+    from ..io.volumes import write_volume
+
+    return [
+        Numbering(folder, names, partial(write_surface if names is SURFACES else write_volume, simulation), first)
+        for folder, names in wanted.folders
+    ]
 
 
 def _say_new(remarks: Sequence[str], said: Sequence[str] = ()) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..io.files import OutputError, require_free, require_writable
+from ..io.numbered import SURFACES, VOLUMES, Numbered
 from ..io.outputs import Outputs, require_apart, require_surfaces
 from ..io.rhythm import rhythm_of
 from ..io.series import require_series
@@ -29,6 +30,8 @@ class Numbers(NamedTuple):
         checkpoint: Where the state is kept.
         every: How often it is, in words; see ``io.rhythm``.
         surfaces: A folder for the surface of a liquid at each picture.
+        volumes: A folder for what the cells hold at each picture.
+        volume_format: How that is written: "vdb" or "vti".
         log: How the run is doing, a line at each picture.
         on_blow_up: What becomes of a flow that blows up: "stop", or "halve", which tries again with half the time step.
     """
@@ -40,14 +43,22 @@ class Numbers(NamedTuple):
     checkpoint: Path | None = None
     every: str | None = None
     surfaces: Path | None = None
+    volumes: Path | None = None
+    volume_format: str = "vdb"
     log: Path | None = None
     on_blow_up: str = "stop"
 
     @property
     def any(self) -> bool:
         """Whether there are any."""
-        files = (self.json, self.probes, self.plot, self.checkpoint, self.every, self.surfaces, self.log)
-        return any(file is not None for file in files) or self.on_blow_up != "stop"
+        files = (self.json, self.probes, self.plot, self.checkpoint, self.every, self.log)
+        return any(file is not None for file in files) or bool(self.folders) or self.on_blow_up != "stop"
+
+    @property
+    def folders(self) -> list[tuple[Path, Numbered]]:
+        """Folders of files, one for each picture, and how these are called."""
+        both = ((self.surfaces, SURFACES), (self.volumes, VOLUMES[self.volume_format]))
+        return [(folder, names) for folder, names in both if folder is not None]
 
     def placed(self, name: str, outputs: Outputs | None, begun: "Begun | None") -> "Numbers":
         """With a place for checkpoints where only their rhythm was given: that a run began from, or beside the recording."""
@@ -83,7 +94,13 @@ class Numbers(NamedTuple):
         if scene.look.compare and self.on_blow_up != "stop":
             raise OutputError("look.compare is true: --on-blow-up halve takes back one flow, and not both grids.")
         if self.surfaces:
-            require_surfaces(self.surfaces, scene.liquid is not None and scene.dim == 3, overwrite=self.overwrite)
+            require_surfaces(scene.liquid is not None and scene.dim == 3)
+        if self.volumes and self.volume_format == "vdb" and scene.dim != 3:
+            raise OutputError(
+                "--volumes is given and the scene is in 2D, where OpenVDB is of 3D: give --volume-format vti too."
+            )
+        for folder, names in self.folders:
+            names.require(folder, f"the folder of {names.stem}s", overwrite=self.overwrite)
         if self.log:
             require_series(self.log, "the log", self.overwrite)
         names = {"--json": "the JSON file", "--probes": "the file of the probes", "--plot": "the plot"}
@@ -106,7 +123,7 @@ class Numbers(NamedTuple):
         others = [(what, path) for _, what, path in wanted]
         self._require_checkpoint(scene, begun)
         others += [("the log", self.log), ("the checkpoint", self.checkpoint)]
-        require_apart([("the scene", file), *others], outputs, self.surfaces)
+        require_apart([("the scene", file), *others], outputs, self.folders)
         for what, path in others:
             if path is not None and not (begun and begun.is_at(path)):
                 require_free(path, what, self.overwrite)

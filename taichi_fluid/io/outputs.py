@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .files import OutputError, require_writable, require_writable_folder
+from .numbered import FRAMES, VOLUMES, Numbered
 
-_FRAMES = "frame_[0-9][0-9][0-9][0-9][0-9].png"
-SURFACES = "surface_[0-9][0-9][0-9][0-9][0-9].ply"
 _PICTURES = (".png", ".gif", ".avi", ".mov", ".mkv", ".webm", ".jpg", ".jpeg", ".tif", ".tiff", ".exr")
 _NUMBERS = (".npz", ".npy", ".vtk", ".vti", ".vdb", ".ply", ".csv", ".json", ".toml", ".h5")
 NOT_WRITTEN = (*_PICTURES, *_NUMBERS)
@@ -52,11 +51,12 @@ class Outputs(NamedTuple):
                     )
             return cls(out, None, poster)
         if out.suffix.lower() in NOT_WRITTEN:
+            way = " --volumes FOLDER writes volumes." if out.suffix.lower().lstrip(".") in VOLUMES else ""
             raise OutputError(
-                f"the output {str(out)!r} has a suffix that is not written: give FILE.mp4, or a folder for PNG files."
+                f"the output {str(out)!r} has a suffix that is not written: give FILE.mp4, or a folder for PNG files.{way}"
             )
         require_writable_folder(out, "the output folder")
-        if not overwrite and out.is_dir() and any(out.glob(_FRAMES)):
+        if not overwrite and out.is_dir() and any(out.glob(FRAMES.pattern)):
             raise OutputError(
                 f"the output folder {str(out)!r} holds the frames of another recording: choose a new one, or "
                 "--overwrite it."
@@ -70,7 +70,7 @@ class Outputs(NamedTuple):
             OutputError: if a process that lives is recording that video.
         """
         if self.folder:
-            for frame in self.folder.glob(_FRAMES):
+            for frame in self.folder.glob(FRAMES.pattern):
                 frame.unlink()
         if self.video and part_of(self.video).exists():
             part = part_of(self.video)
@@ -79,32 +79,34 @@ class Outputs(NamedTuple):
             part.unlink()
 
 
-def require_apart(files: Sequence[tuple[str, Path | None]], outputs: Outputs | None, surfaces: Path | None) -> None:
+def require_apart(
+    files: Sequence[tuple[str, Path | None]], outputs: Outputs | None, folders: Sequence[tuple[Path, Numbered]]
+) -> None:
     """Raise OutputError, in one sentence, if two files of a run are one: what each is, and where.
 
-    Frames of a recording and surfaces are files of theirs.
+    Frames of a recording, and what is numbered in ``folders``, are files of theirs.
     """
     taken: dict[Path, str] = {}
     if outputs is not None:
         own = (outputs.video, outputs.video and part_of(outputs.video), outputs.poster)
         taken = {path.resolve(): "an output" for path in own if path is not None}
-    folders = [(outputs.folder if outputs else None, _FRAMES, "a frame"), (surfaces, SURFACES, "a surface")]
+    frames = [(outputs.folder, FRAMES)] if outputs is not None and outputs.folder is not None else []
     for what, path in files:
         if path is None:
             continue
         place = path.resolve()
         of_folders = (
-            one
-            for folder, names, one in folders
-            if folder is not None and place.parent == folder.resolve() and fnmatch(place.name, names)
+            names.one
+            for folder, names in (*frames, *folders)
+            if place.parent == folder.resolve() and fnmatch(place.name, names.pattern)
         )
         if other := next(of_folders, taken.get(place)):
             raise OutputError(f"{what} {str(path)!r} is also {other} of this run: give another name.")
         taken[place] = what
 
 
-def require_surfaces(folder: Path, is_liquid_in_3d: bool, *, overwrite: bool = False) -> None:
-    """Raise OutputError, in one sentence, unless surfaces can be written into a folder that has none."""
+def require_surfaces(is_liquid_in_3d: bool) -> None:
+    """Raise OutputError, in one sentence, unless there are surfaces to write, and what finds them."""
     if not is_liquid_in_3d:
         raise OutputError(
             "--surfaces is given and the scene has no liquid in 3D: give it a [liquid], or leave that out."
@@ -115,11 +117,6 @@ def require_surfaces(folder: Path, is_liquid_in_3d: bool, *, overwrite: bool = F
         raise OutputError(
             "--surfaces needs scikit-image, which is not installed: pip install 'taichi-fluid[surface]', or leave it out."
         ) from None
-    require_writable_folder(folder, "the folder of surfaces")
-    if folder.is_dir() and any(folder.glob(SURFACES)) and not overwrite:
-        raise OutputError(
-            f"the folder of surfaces {str(folder)!r} holds those of another run: choose a new one, or --overwrite it."
-        )
 
 
 def _is_held(path: Path) -> bool:

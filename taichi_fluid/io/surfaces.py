@@ -8,9 +8,6 @@ from ..pressure.system import NEAREST
 from ..simulation import Simulation
 from ..simulation.points import velocity_at
 from .files import whole_file
-from .outputs import SURFACES
-
-NAME = "surface_{:05d}.ply"
 
 
 def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
@@ -33,6 +30,17 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
     if simulation.liquid is None or grid.dim != 3:
         kind = "a gas" if simulation.liquid is None else f"in {grid.dim}D"
         raise ValueError(f"the flow is {kind}; a surface of triangles is that of a liquid in 3D")
+    padded = level_with_ends(simulation)
+    if not padded.min() < 0:
+        return np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32)
+    vertices, triangles, _, _ = marching_cubes(padded, 0.0, spacing=(grid.dx,) * 3)
+    vertices += np.asarray(grid.origin) - 0.5 * grid.dx
+    return vertices.astype(np.float32), triangles.astype(np.int32)
+
+
+def level_with_ends(simulation: Simulation) -> np.ndarray:
+    """The level set of a liquid, m, with a layer of cells about the box: its surface goes on along solids and the box's sides."""
+    grid = simulation.grid
     level = simulation.to_numpy("level set")
     if simulation.solids is not None:
         centres = sum(corner / 8 for corner in simulation.solids.at_corners(simulation.solids.distance))
@@ -45,11 +53,7 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
         for end in (0, -1):
             side = (*[slice(None)] * axis, end)
             padded[side] = np.abs(padded[side])
-    if not padded.min() < 0:
-        return np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32)
-    vertices, triangles, _, _ = marching_cubes(padded, 0.0, spacing=(grid.dx,) * 3)
-    vertices += np.asarray(grid.origin) - 0.5 * grid.dx
-    return vertices.astype(np.float32), triangles.astype(np.int32)
+    return padded
 
 
 def write_ply(
@@ -82,25 +86,7 @@ def write_ply(
         temporary.write_bytes(header.encode("ascii") + corners.tobytes() + faces.tobytes())
 
 
-class Surfaces:
-    """Writes the surface of a liquid again and again, as ``surface_00000.ply`` and so on.
-
-    Args:
-        simulation: A flow with a liquid in 3D.
-        folder: Where to; what another run has left there goes.
-        first: The number to begin with.
-    """
-
-    def __init__(self, simulation: Simulation, folder: Path, first: int = 0):
-        self.simulation, self.folder, self.count = simulation, folder, first
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in sorted(folder.glob(SURFACES)):
-            if int(old.stem[-5:]) >= first:
-                old.unlink()
-
-    def write(self) -> None:
-        """Write the next one, with the velocity of its corners."""
-        vertices, triangles = surface_mesh(self.simulation)
-        path = self.folder / NAME.format(self.count)
-        write_ply(path, vertices, triangles, velocity_at(self.simulation, vertices))
-        self.count += 1
+def write_surface(simulation: Simulation, path: Path) -> None:
+    """Write the surface of a liquid in 3D, with the velocity of its corners, as PLY."""
+    vertices, triangles = surface_mesh(simulation)
+    write_ply(path, vertices, triangles, velocity_at(simulation, vertices))

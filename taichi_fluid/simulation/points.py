@@ -80,3 +80,14 @@ def velocity_at(simulation: Any, points: np.ndarray) -> np.ndarray:
     if len(points) == 0:
         return np.zeros((0, grid.dim), np.float32)
     return velocities_at(simulation, index_of(grid, points), len(points))
+
+
+def velocity_at_centres(simulation: Any) -> np.ndarray:
+    """The velocity in the centres of the cells, ``(dim, *shape)``, m/s: on the staggered grid the mean of both faces along an axis."""
+    velocity = simulation.state.velocity.current
+    if simulation.scene.domain.grid == "collocated":
+        return simulation.to_numpy("velocity")
+    faces = simulation.grid.face_velocity_to_numpy(velocity)
+    along = [np.moveaxis(component, axis, 0) for axis, component in enumerate(faces)]
+    means = [np.float32(0.5) * (component[:-1] + component[1:]) for component in along]
+    return np.stack([np.moveaxis(mean, 0, axis) for axis, mean in enumerate(means)])

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import terminable
 from ..io.images import contact_sheet, halved, write_png
+from ..io.numbered import FRAMES
 from ..io.outputs import Outputs
 from ..io.video import VideoWriter
 from ..render.side_by_side import pictures_of
@@ -52,7 +53,7 @@ class Recorder:
         if self._video:
             self._video.write(picture)
         if self._outputs.folder:
-            path = self._outputs.folder / f"frame_{self.shown:05d}.png"
+            path = self._outputs.folder / FRAMES.name(self.shown)
             write_png(path, picture)
             self.written.append(path)
         if self.shown in self._wanted:
