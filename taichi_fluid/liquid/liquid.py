@@ -25,14 +25,14 @@ from .particle_surface import FAR, ParticleSurface
 from .particles import FULL, PER_AXIS, Particles
 from .seeding import Seeding
 from .sinks import Sinks
+from .spacing import Spacing
 from .surface_tension import REACH, SURE, SurfaceTension
 from .transfer import Transfer
 from .viscosity import Viscosity
 
-LAYERS = 3
-"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face."""
-FEW_LAYERS = 2
-"""The same before the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
+LAYERS, FEW_LAYERS = 3, 2
+"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face; and before
+the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
 
 
 def _smooth(side: Side) -> Side:
@@ -76,9 +76,8 @@ class Liquid:
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
         self._there = LevelSet(grid, scratch)
         self._seeding = Seeding(grid, solids, self.core)
-        self._crowding, self._sinks = Crowding(grid, walls, solids, self.core), Sinks(grid)
-        self._drained: list[tuple] = []
-        self.shallow: list[tuple] = []
+        self._crowding, self._spacing = Crowding(grid, walls, solids, self.core), Spacing(grid, solids)
+        self._sinks, self._drained, self.shallow = Sinks(grid), list[tuple](), list[tuple]()
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
@@ -338,6 +337,7 @@ class Liquid:
 
     def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
         """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
+        self._spacing.restore(self.particles, self.phi, self._crossed)
         return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
 
     def project(

@@ -302,9 +302,18 @@ class Particles:
 
     def _move(self, name: str, count: int) -> None:
         """Move one of the arrays into the order of the cells."""
-        array, spare = getattr(self, name), self._spare[name]
-        self._kernels.move(array, spare, self.order, self.room, array.shape[0] // self.room, count)
-        setattr(self, name, spare)
+        array = getattr(self, name)
+        self._kernels.move(array, self.spare(name), self.order, self.room, array.shape[0] // self.room, count)
+        self.take(name)
+
+    def spare(self, name: str) -> Any:
+        """Room to write one of the arrays anew, until ``take``."""
+        return self._spare[name]
+
+    def take(self, name: str) -> None:
+        """Let one of the arrays be what was written into its ``spare``."""
+        array = getattr(self, name)
+        setattr(self, name, self._spare[name])
         self._spare[name] = array
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, int]]:
