@@ -440,7 +440,7 @@ def test_what_is_spaced_out_stays_below_its_surface_and_out_of_solids(dim):
     before = spaced_out(grid, places, level, solids, times=0).to_numpy()["position"] / grid.dx
     after = spaced_out(grid, before, level, solids, times=1).to_numpy()["position"] / grid.dx
     moved = after - before
-    aloft, near = before[:, 1] > 9, (before[:, 1] > 6.8) & (before[:, 1] < 7.5)
+    aloft, near = before[:, 1] > 7.5, (before[:, 1] > 6.8) & (before[:, 1] < 7.45)
     np.testing.assert_allclose(moved[aloft], 0, atol=1e-6)
     np.testing.assert_allclose(moved[near, 1], 0, atol=1e-4)
     assert np.abs(moved[near, 0]).max() > 0.01

@@ -166,6 +166,7 @@ TRAFFIC = {
     "sorting_kernels.place": ("cell@number rank@number starts  order@number starts", "order@number"),
     "sorting_kernels.move": ("source@number order@number", "target@number"),
     "sorting_kernels.put_in_line": ("", "order@number"),
+    "spacing_kernels.push_apart": ("position@number order@number phi/full@number", "there@number"),
     "motion_kernels.move": ("position@number velocity/full@number", "position@number"),
     "motion_kernels.move_beside": (
         "position@number velocity/full@number distance/full@number",

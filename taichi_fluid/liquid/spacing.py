@@ -21,8 +21,8 @@ STRENGTH = 0.2
 """What two in the same place are pushed by in a step in which the fastest cross a cell, as part of the lattice's spacing."""
 MOST = 0.1
 """How far one goes at the most, in cells."""
-SHALLOW, ALOFT = 0.9, -0.5
-"""Depths below the surface, in cells, down to which particles go along that, and above which they are spray, and fly on their own."""
+SHALLOW = 0.9
+"""Depth below the surface, in cells, down to which particles go along that; what is not below it stays where it is: spray flies on its own."""
 
 
 @argument
@@ -70,7 +70,7 @@ def _moved(p, x, crowd, phi: Array, ground, strength):
     """Where particle ``p``, which is at ``x``, goes."""
     n, y = ground.solids.n, x
     depth = -sample(phi, 0, inside_box(x + ti.f32(0.5), n), n) / ground.solids.dx
-    if depth > ALOFT:
+    if depth > 0:
         push = strength * crowd.spacing * crowd.push_at(p, x, ground)
         if depth < SHALLOW:
             outwards = uphill(phi, x + ti.f32(0.5), 0.5, 0.0, n)
