@@ -253,6 +253,10 @@ def test_a_recording_writes_a_volume_for_each_frame(tmp_path):
             "--volumes is given and the scene is in 2D, where OpenVDB is of 3D: give --volume-format vti too.",
         ),
         (
+            ("--volume-format", "vti"),
+            "--volume-format is given and --volumes is not: give --volumes FOLDER too, or leave that out.",
+        ),
+        (
             ("--out", "cells.vdb"),
             "the output 'cells.vdb' has a suffix that is not written: give FILE.mp4, or a folder for PNG files. "
             "--volumes FOLDER writes volumes.",

@@ -95,6 +95,10 @@ class Numbers(NamedTuple):
             raise OutputError("look.compare is true: --on-blow-up halve takes back one flow, and not both grids.")
         if self.surfaces:
             require_surfaces(scene.liquid is not None and scene.dim == 3)
+        if not self.volumes and self.volume_format != "vdb":
+            raise OutputError(
+                "--volume-format is given and --volumes is not: give --volumes FOLDER too, or leave that out."
+            )
         if self.volumes and self.volume_format == "vdb" and scene.dim != 3:
             raise OutputError(
                 "--volumes is given and the scene is in 2D, where OpenVDB is of 3D: give --volume-format vti too."
