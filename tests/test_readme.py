@@ -162,7 +162,7 @@ def test_the_commands_run_as_printed_one_after_the_other(newcomer, monkeypatch, 
     assert validated == ["couette", "cavity-100"]
     assert (tried, measured) == (["cuda", "vulkan", "metal", "opengl", "cpu"], ["cpu", "vulkan"])
     kept = {"dam.checkpoint", "dam.mp4", "dam.png", "dam_from_2.mp4", "dam_from_2.png"}
-    kept |= {"splash.mp4", "splash.png", "splash.jsonl", "meshes"}
+    kept |= {"splash.mp4", "splash.png", "splash.jsonl", "meshes", "fire", "fire.mp4", "fire.png"}
     assert set(os.listdir()) == {"frames", "mine.toml", "plume.mp4", "plume.png", "run.json"} | kept
     assert set(os.listdir("frames")) == {"frame_00000.png", "frame_00001.png", "poster.png"}
 
