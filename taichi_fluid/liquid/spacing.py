@@ -54,8 +54,11 @@ class _Crowd:
             if (J >= 1).all() and (n >= J).all():
                 cell = ti.cast(flat(J, s), ti.i32)
                 for i in range(self.starts[cell], self.starts[cell + 1]):
-                    if self.order[i] != p:
-                        push += self.apart(x - vector_at(self.position, self.order[i], self.room, x))
+                    other = self.order[i]
+                    d = x - vector_at(self.position, other, self.room, x)
+                    # Of those in the cells around one in fifteen is so near.
+                    if d.dot(d) < self.spacing * self.spacing and other != p:
+                        push += self.apart(d)
         for axis in ti.static(range(x.n)):
             below, above = x * ti.f32(0.0), x * ti.f32(0.0)
             below[axis], above[axis] = ti.f32(2.0) * x[axis], ti.f32(2.0) * (x[axis] - ti.cast(n[axis], ti.f32))
