@@ -339,6 +339,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
 
 def _folders(simulation: "Simulation", wanted: Numbers, first: int) -> list[Numbering]:
     """What writes a file of its own at each picture, from a number on."""
+    if not wanted.folders:
+        return []
     from ..io.surfaces import write_surface
     from ..io.volumes import write_volume
 

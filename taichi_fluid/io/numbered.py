@@ -37,6 +37,12 @@ class Numbered(NamedTuple):
                 f"{what} {str(folder)!r} holds those of another run: choose a new one, or --overwrite it."
             )
 
+    def remove(self, folder: Path, first: int = 0) -> None:
+        """Remove those of a folder from a number on."""
+        for old in sorted(folder.glob(self.pattern)):
+            if old.name >= self.name(first):
+                old.unlink()
+
 
 FRAMES = Numbered("frame", ".png", "a frame")
 SURFACES = Numbered("surface", ".ply", "a surface")
@@ -56,9 +62,7 @@ class Numbering:
     def __init__(self, folder: Path, names: Numbered, write: Callable[[Path], None], first: int = 0):
         self.folder, self._names, self._write, self._next = folder, names, write, first
         folder.mkdir(parents=True, exist_ok=True)
-        for old in sorted(folder.glob(names.pattern)):
-            if old.name >= names.name(first):
-                old.unlink()
+        names.remove(folder, first)
 
     def write(self) -> None:
         """Write the next one."""

@@ -70,8 +70,7 @@ class Outputs(NamedTuple):
             OutputError: if a process that lives is recording that video.
         """
         if self.folder:
-            for frame in self.folder.glob(FRAMES.pattern):
-                frame.unlink()
+            FRAMES.remove(self.folder)
         if self.video and part_of(self.video).exists():
             part = part_of(self.video)
             if _is_held(part):
