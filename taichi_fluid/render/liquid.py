@@ -155,7 +155,10 @@ def _filled_pixel(x, y, screen, backdrop, window, body, rock):
         pixel = window.cells_per_pixel()
         height = body.height_at(inside)
         covered = ti.min(ti.max(ti.f32(0.5) - height / pixel, ti.f32(0.0)), ti.f32(1.0))
-        rim = ti.exp(ti.f32(2.5) * ti.min(height, ti.f32(0.0)))
+        # Where particles lie apart deep in the liquid there is less of a distance and no surface at the end of it.
+        foot = body.height_at(inside - height * body.normal_at(inside))
+        surely = ti.min(ti.max(ti.f32(1.0) + ti.f32(4.0) * foot, ti.f32(0.0)), ti.f32(1.0))
+        rim = surely * ti.exp(ti.f32(2.5) * ti.min(height, ti.f32(0.0)))
         water = body.colour * (ti.f32(0.8) + ti.f32(0.7) * rim)
         colour += covered * (water - colour)
         if ti.static(rock.obstacle.there):

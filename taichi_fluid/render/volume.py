@@ -60,18 +60,20 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
             k = ti.max(steps_to_leave(brick, eye.place, ray, start, ti.f32(RAY_STEP)), k + 1)
         else:
             k += 1
-            extinction, place = medium.at(q)
-            depth = extinction * ti.f32(RAY_STEP) * surface.obstacle.dx
+            ahead = ti.min(t + ti.f32(RAY_STEP), leave)
+            hit = ahead
             if ti.static(surface.obstacle.there):
-                ahead = ti.min(t + ti.f32(RAY_STEP), leave)
                 hit = surface.obstacle.reached(eye.place, ray, seen_to, ahead)
-                if hit < ahead:
-                    colour += passing * surface.colour_at(inside_box(eye.place + hit * ray, medium.n))
-                    passing, depth = ti.f32(0.0), ti.f32(0.0)
+            extinction, place = medium.at(q)
+            depth = extinction * (hit - seen_to) * surface.obstacle.dx
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 colour += passing * (ti.f32(1.0) - through) * medium.glow_at(place)
                 passing *= through
+            if ti.static(surface.obstacle.there):
+                if hit < ahead:
+                    colour += passing * surface.colour_at(inside_box(eye.place + hit * ray, medium.n))
+                    passing = ti.f32(0.0)
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
         seen_to = t
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)

@@ -237,5 +237,7 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
         )
     allowed = problem["msg"].replace("Input should", "it should", 1).replace("Tuple should", "it should", 1)
-    allowed = allowed.replace(" after validation", "").replace("a valid tuple", "a list")
+    allowed = allowed.replace(" after validation", "").replace(
+        "a valid tuple", "a list of numbers" if is_number(problem["input"]) else "a list"
+    )
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."
