@@ -512,22 +512,34 @@ def test_a_scene_with_a_liquid_reads_back_and_says_what_memory_it_takes():
     assert bytes_needed(many) > bytes_needed(few) + 64 * 64 * 0.4 * 9 * 64
 
 
-def test_the_area_of_a_picture_is_that_of_the_water():
-    """Filled to an edge that a pixel shows in part: a disk, to half a percent."""
+def picture_of_a_disk(cells: int, dent=lambda x, y: 0.0) -> np.ndarray:
+    """A disk of radius 0.3 m in a square metre, over black; ``dent`` is added to its distance, m."""
     scene = tf.Scene.from_dict(
         {
             "name": "disk",
-            "domain": {"size": [1.0, 1.0], "resolution": 32},
+            "domain": {"size": [1.0, 1.0], "resolution": cells},
             "liquid": {"bodies": [{"shape": "sphere", "center": [0.5, 0.5], "radius": 0.3}], "colour": [1.0, 1.0, 1.0]},
-            "look": {"background_top": [0.0, 0.0, 0.0], "background_bottom": [0.0, 0.0, 0.0]},
+            "look": {"background_top": [0.0, 0.0, 0.0], "background_bottom": [0.0, 0.0, 0.0], "exposure": 0.5},
         }
     )
     simulation = tf.Simulation(scene)
     x, y = simulation.grid.cell_centres()
-    phi = np.clip(np.hypot(x - 0.5, y - 0.5) - 0.3, -1 / 32, 1.5 / 32)
+    phi = np.clip(np.hypot(x - 0.5, y - 0.5) - 0.3, -1.5 / cells, 1.5 / cells) + dent(x, y)
     simulation.liquid.phi.from_numpy(np.pad(phi, 1, mode="edge").astype(np.float32).ravel())
-    picture = tf.Renderer(simulation, 256, 256).render()
-    assert abs((picture[..., 0] > 100).mean() - np.pi * 0.09) < 0.005 * np.pi * 0.09 + 0.002
+    return tf.Renderer(simulation, 256, 256).render().astype(int)[..., 0]
+
+
+def test_the_area_of_a_picture_is_that_of_the_water():
+    """Filled to an edge that a pixel shows in part: a disk, to half a percent."""
+    assert abs((picture_of_a_disk(32) > 100).mean() - np.pi * 0.09) < 0.005 * np.pi * 0.09 + 0.002
+
+
+def test_a_picture_in_2d_is_bright_at_the_surface_and_not_where_particles_lie_apart():
+    """As they do in a column that falls and spreads: its floor had stripes."""
+    cells = 32
+    dented = picture_of_a_disk(cells, lambda x, y: 0.9 / cells * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) * cells**2))
+    assert np.ptp(dented[118:138, 118:138]) <= 1, "where there is no surface within half a cell of the dent's deepest"
+    assert dented[128, 54] > dented[128, 128] + 10, "a pixel or two within the rim"
 
 
 def test_flip_without_what_was_before_is_refused():

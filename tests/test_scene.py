@@ -286,6 +286,7 @@ def test_the_search_for_numbers_finds_them():
         ({"fluid.viscosity": None}, ["fluid.viscosity", "None", "number"]),
         ({"fluid.gravity": [0.0, math.nan, 0.0]}, ["fluid.gravity.1", "nan"]),
         ({"fluid.gravity": [0.0, -9.81]}, ["fluid.gravity", "2", "3"]),
+        ({"fluid.gravity": -9.81}, ["fluid.gravity is -9.81", "a list of numbers"]),
         ({"domain.size": [1.0, 0.0, 1.0]}, ["domain", "size", "0.0", "greater than or equal"]),
         ({"domain.size": [1.0]}, ["domain.size", "[1.0]", "2"]),
         ({"domain.size": []}, ["domain.size", "[]", "2"]),
