@@ -330,6 +330,20 @@ def test_dye_has_its_own_colour(dim):
         assert colour[component] > 2 * np.delete(colour, component).max()
 
 
+@pytest.mark.vulkan_too
+def test_between_two_cells_each_counts_by_what_it_blocks(dim):
+    """Thin green beside dense red is nowhere yellow: so was the rim of a flame in thin smoke grey."""
+    look = {"background_top": [0.0] * 3, "background_bottom": [0.0] * 3, "extinction": 20.0, "exposure": 0.3}
+    source = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.1, "dye": [1.0, 1.0, 0.0]}
+    simulation = simulation_of((8,) * dim, look=look, sources=[source])
+    put(simulation, lambda x, *_: np.where(x < 0.5, 5.0, 0.0) + 0 * sum(_), "dye", 0)
+    put(simulation, lambda x, *_: np.where(x < 0.5, 0.0, 0.005) + 0 * sum(_), "dye", 1)
+    red, green, _ = np.moveaxis(picture(simulation)[PIXELS // 2], -1, 0)
+    assert red.max() > 60
+    # A thousandth as dense: below what is left of its own light after the curve.
+    assert np.minimum(red, green).max() < 0.25 * red.max()
+
+
 def test_smoke_and_dye_are_seen_together(dim):
     source = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.1, "dye": [1.0, 0.0, 0.0], "smoke": 1.0}
     simulation = simulation_of((12,) * dim, sources=[source], look={"light_strength": 0.0, "ambient": [0.5, 0.5, 0.5]})

@@ -1,7 +1,8 @@
 """What the eye meets inside the box: how much each cell blocks, and the light that it sends out.
 
-The ray-march knows nothing of smoke, dye or fire: it reads ``extinction`` (1/m) and ``glow`` (red, green, blue of what
-a thick layer of the cell's material would look like). Both are filled here, ghosts included.
+The ray-march knows nothing of smoke, dye or fire: it reads ``extinction`` (1/m) and ``glow`` (red, green and blue of the light
+that is sent towards the eye on the way, 1/m): over the extinction that is what a thick layer looks like. Between two cells
+each so counts by what it blocks, and thin smoke around a flame leaves no grey rim. Both are filled here, ghosts included.
 
 Dyes mix as coloured lights do, not as pigments: red and green in one cell are yellow, all three white. A cell's hue is
 the ratio of its three amounts, its opacity the largest of them; so a dye that is thinned out keeps its hue, and where
@@ -85,16 +86,15 @@ class Matter:
         return ti.min(ti.max(mixed / amount, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32))
 
     @traced
-    def with_glow(self, c, cells, lit):
-        """The light that a cell sends out, if its smoke sends ``lit``: that and glowing gas share it by opacity."""
+    def light_of(self, c, cells, lit):
+        """The light that a cell sends out on its way, 1/m, if its smoke and dye have the colour ``lit``."""
+        sent = self.strength * self.amount_at(c, cells) * lit
         if not self.glows:
-            return lit
-        lit, hot = local(lit), local(self.incandescence * self.glowing_at(c))
-        share = hot / ti.max(hot + self.strength * self.amount_at(c, cells), ti.cast(1e-6, ti.f32))
+            return sent
         span = (blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1)
         kelvin = subscript(self.temperature, c) + ti.cast(blackbody.AMBIENT - blackbody.COLDEST, ti.f32)
-        sent = Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.cast(1.0 / span, ti.f32))
-        return lit + share * (sent - lit)
+        hot = Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.cast(1.0 / span, ti.f32))
+        return sent + self.incandescence * self.glowing_at(c) * hot
 
 
 @ti.func
@@ -135,7 +135,7 @@ def _write_glow(c, I, s, glow: ti.template(), n, matter, albedo, lamp):
     cells = cells_of(s, n)
     arriving = sample(lamp.light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), lamp.n), lamp.n)
     lit = matter.colour_at(c, cells, albedo) * (lamp.sun * arriving + lamp.ambient)
-    sent = matter.with_glow(c, cells, lit)
+    sent = matter.light_of(c, cells, lit)
     for channel in ti.static(range(3)):
         glow[3 * c + channel] = sent[channel]
 
@@ -188,7 +188,7 @@ class Optics:
         bricks: Where there is anything to see, the members of an ``Occupancy``: rays jump over the rest.
         light_grid: The grid, half as fine, on which arriving light is computed.
         light: Fraction of the light that arrives.
-        glow: Red, green and blue, interleaved: ``glow[3 c + channel]``.
+        glow: Red, green and blue of what is sent towards the eye, 1/m, interleaved: ``glow[3 c + channel]``.
         medium: As the kernels take it: extinction, glow, and shape and spacing of the grid.
     """
 

@@ -47,7 +47,7 @@ def _sheets_colour(x, y, size, backdrop, eye, medium, normal, sheets, surface):
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 shade = ti.f32(1.0) - ti.f32(1.0 - DEEPEST) * ti.cast(k, ti.f32) / ti.cast(sheets, ti.f32)
-                colour += passing * (ti.f32(1.0) - through) * shade * medium.glow_at(place)
+                colour += passing * (ti.f32(1.0) - through) * shade * medium.colour_at(place, extinction)
                 passing *= through
     if ti.static(surface.obstacle.there):
         if end < leave:

@@ -19,7 +19,7 @@ SLAB = 0.1
 
 @argument
 class Medium:
-    """The optical volume: ``extinction`` in 1/m and the interleaved colours of its ``glow``, on a grid of ``n`` cells."""
+    """The optical volume: ``extinction`` and the interleaved colours of its ``glow``, both in 1/m, on a grid of ``n`` cells."""
 
     extinction: object
     glow: object
@@ -27,20 +27,21 @@ class Medium:
 
     @traced
     def at(self, q):
-        """Linear interpolation of the extinction at ``q``, and the place for ``glow_at``."""
+        """Linear interpolation of the extinction at ``q``, and the place for ``colour_at``."""
         place = place_of(q, self.n)
         return sample_at(self.extinction, 0, place), place
 
     @traced
-    def glow_at(self, place):
-        """Linear interpolation of the colours."""
+    def colour_at(self, place, extinction):
+        """What a thick layer looks like: linear interpolation of the glow, over the extinction there."""
         corners = [(place.first, ti.cast(1.0, ti.f32))]
         for axis in range(self.n.n):
             s, f = subscript(place.s, axis), subscript(place.fraction, axis)
             rest = local(1 - f)
             corners = [(c, local(w * rest)) for c, w in corners] + [(c + s, local(w * f)) for c, w in corners]
         corners = [(local(3 * c), w) for c, w in corners]
-        return ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) for k in range(3)])
+        scale = local(1 / ti.max(extinction, ti.cast(1e-20, ti.f32)))
+        return ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) * scale for k in range(3)])
 
 
 @ti.func
@@ -68,7 +69,7 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
             depth = extinction * (hit - seen_to) * surface.obstacle.dx
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
-                colour += passing * (ti.f32(1.0) - through) * medium.glow_at(place)
+                colour += passing * (ti.f32(1.0) - through) * medium.colour_at(place, extinction)
                 passing *= through
             if ti.static(surface.obstacle.there):
                 if hit < ahead:
@@ -88,7 +89,7 @@ def _slab_pixel(x, y, screen, backdrop, window, medium, thickness, surface):
     if (q - inside).norm_sqr() == 0:
         extinction, place = medium.at(inside)
         passing = ti.exp(-extinction * thickness)
-        colour = passing * colour + (ti.f32(1.0) - passing) * medium.glow_at(place)
+        colour = passing * colour + (ti.f32(1.0) - passing) * medium.colour_at(place, extinction)
         if ti.static(surface.obstacle.there):
             covered = surface.obstacle.covered_at(inside, window.across[0])
             if covered > 0:
