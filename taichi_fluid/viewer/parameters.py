@@ -196,8 +196,8 @@ def _parts(scene: Scene, field: FieldInfo, annotation: Any, whole: Parameter) ->
     """The parameter, or one for each component of it."""
     value = whole.value
     whole = whole._replace(whole=_plain(value))
-    of_scene = {"look.quantity": scene.quantities, "look.view": scene.views}
-    texts = of_scene.get(whole.key) or choices(field, annotation)
+    of_scene = {"look.quantity": "quantities", "look.view": "views"}.get(whole.key)
+    texts = getattr(scene, of_scene) if of_scene else choices(field, annotation)
     if texts:
         if len(texts) > 1 and value in texts:
             yield whole._replace(kind=Kind.CHOICE, choices=texts)

@@ -80,7 +80,7 @@ class Advection:
         self._on_faces = faces and not grid.collocated
         both = self.scheme is Scheme.MACCORMACK
         spec = PathSpec(
-            self.trace, self._on_faces, any(walls.periodic), solids is not None, both, self._sparse, grid.placement
+            self.trace, self._on_faces, any(walls.periodic), solids is not None, self._sparse, grid.placement
         )
         kernels, period = trace_kernels(grid.costly_loops, spec), walls.periods
         if not both:
@@ -91,7 +91,7 @@ class Advection:
             departure = self._own_departure
         self._departure = departure
         arrival = self._room if both else self._nothing[0]
-        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx, self._mask)
+        paths = (velocity, *self._near(solids), departure, arrival, grid.n, period, dt / grid.dx, self._mask, 1 + both)
         kernels.trace(*paths)
         if self._on_faces:
             for axis, lower, upper in walls.upper_passages:

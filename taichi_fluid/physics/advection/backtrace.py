@@ -35,6 +35,7 @@ class Backtrace:
         period: Of each axis, in cells; 0 for one that is not periodic.
         step: Seconds over dx.
         mask: The activity mask, whose last place notes that a displacement is long.
+        ways: 2, or 1 if the displacements forward are not asked for.
         spec: A ``PathSpec``.
     """
 
@@ -46,6 +47,7 @@ class Backtrace:
     period: object
     step: object
     mask: object
+    ways: object
     spec: object
 
 
@@ -221,7 +223,7 @@ def _trace_strip(strip, axis, trace):
     origin = _begin_paths(strip, axis, trace)
     mean, free = strip.matrix(ti.static(1 if own else trace.n.n)), ti.Vector([ti.f32(1.0)] * strip.width)
     # One code for both ways: two would compile for more than twice as long.
-    for way in range(ti.static(2 if trace.spec.forward else 1)):
+    for way in range(trace.ways):
         step = ti.select(way == 0, -trace.step, trace.step)
         scale = step if ti.static(own) else ti.f32(1.0)
         _find_mean_velocity(strip, origin, step, mean, trace, own)
@@ -272,24 +274,25 @@ def trace_kernels(loops, spec):
     @ti.kernel
     def trace(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
-        period: FloatVector, step: ti.f32, mask: IntArray,
+        period: FloatVector, step: ti.f32, mask: IntArray, ways: ti.i32,
     ):  # fmt: skip
         if ti.static(spec.sparse):
             ti.loop_config(serialize=True)
             for _ in range(1):
                 mask[mask.shape[0] - 1] = ti.i32(0)
         visibility = Visibility(open, distance, inv_dx, spec.solids)
-        paths = Backtrace(velocity, visibility, departure, arrival, n, period, step, mask, spec)
+        paths = Backtrace(velocity, visibility, departure, arrival, n, period, step, mask, ways, spec)
         each_strip(n, width, _write_displacements, (paths, width))
 
     @ti.kernel
     def trace_box(
         velocity: Array, open: Array, distance: Array, inv_dx: ti.f32, departure: Array, arrival: Array, n: IntVector,
-        period: FloatVector, step: ti.f32, mask: IntArray, axis: ti.i32, lower: IntVector, upper: IntVector,
+        period: FloatVector, step: ti.f32, mask: IntArray, ways: ti.i32, axis: ti.i32, lower: IntVector,
+        upper: IntVector,
     ):  # fmt: skip
         """From the faces along one axis between two integer positions."""
         visibility = Visibility(open, distance, inv_dx, spec.solids)
-        paths = Backtrace(velocity, visibility, departure, arrival, n, period, step, mask, spec)
+        paths = Backtrace(velocity, visibility, departure, arrival, n, period, step, mask, ways, spec)
         each_cell_in(lower, upper, n, _write_displacement_at, (axis, paths))
 
     @ti.kernel

@@ -29,7 +29,6 @@ class PathSpec(NamedTuple):
         faces: Whether paths begin at the faces of the velocity components, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
-        forward: Whether the displacements forward in time are asked for too.
         sparse: Whether to note that a displacement back is longer than ``activity.NEAR`` cells.
         on: Where the velocity lies.
     """
@@ -38,7 +37,6 @@ class PathSpec(NamedTuple):
     faces: bool
     wraps: bool
     solids: bool
-    forward: bool
     sparse: bool
     on: Placement
 
