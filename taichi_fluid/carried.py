@@ -13,8 +13,9 @@ from typing import Any
 from .limits import is_number, whole
 from .tables import Table
 
-MEASURED = ("speed", "pressure", "divergence", "vorticity")
-"""What slices show beside it."""
+UNITS = {"speed": "m/s", "pressure": "Pa", "divergence": "1/s", "vorticity": "1/s"}
+MEASURED = tuple(UNITS)
+"""What slices show beside it, and in what unit."""
 
 TAKEN = ("velocity", "level_set", "projected", "fluid", *MEASURED, "self", "engine", "a", "b", "add")
 """Names that pictures, ``[initial]``, ``Simulation.to_numpy`` and ``Simulation.paint`` have for something else."""
@@ -167,6 +168,11 @@ CARRIED = Table(
     ),
 )
 """What a scene may bring in for the flow to carry."""
+
+
+def unit_of(quantity: str) -> str:
+    """Unit of what is carried, of what slices show beside it or of a velocity; ``"1"`` for a pure number."""
+    return CARRIED[quantity].unit if quantity in CARRIED else UNITS.get(quantity, "m/s")
 
 
 def require_names() -> None:

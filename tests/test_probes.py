@@ -367,9 +367,30 @@ def test_a_plot_has_a_panel_for_each_probe(tmp_path):
             simulation.step()
     plot_run(tmp_path / "plot.svg", probes)
     text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
-    for name in ("p: smoke point", "cut: velocity line", "dyes: dye line", "one: smoke line"):
+    for name in ("p: smoke point", "cut: velocity line in m/s", "dyes: dye line", "one: smoke line"):
         assert name in text
     assert text.count("m along the line") == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantity", "units"),
+    [
+        ("point", "pressure", ("Pa", "Pa")),
+        ("extreme", "velocity_x", ("m/s", "m/s")),
+        ("line", "smoke", ("1", "1")),
+        ("plane", "volume", ("m²/s", "m³/s")),
+        ("plane", "smoke", ("m²/s", "m³/s")),
+        ("plane", "temperature", ("K m²/s", "K m³/s")),
+        ("integral", "temperature", ("K m²", "K m³")),
+        ("integral", "volume", ("m²", "m³")),
+        ("integral", "kinetic_energy", ("J/m", "J")),
+        ("integral", "enstrophy", ("m²/s²", "m³/s²")),
+        ("gauge", None, ("m", "m")),
+        ("load", None, ("N/m", "N")),
+    ],
+)
+def test_what_a_probe_measures_has_a_unit(kind, quantity, units):
+    assert tuple(Probe(name="p", kind=kind, quantity=quantity).unit(dim) for dim in (2, 3)) == units
 
 
 def test_a_plot_has_a_panel_for_each_kind_of_number_of_a_log(tmp_path):
@@ -393,7 +414,8 @@ def test_a_plot_has_a_panel_for_each_kind_of_number_of_a_log(tmp_path):
     plot_run(tmp_path / "plot.svg", log=log)
     text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
     assert [
-        text.count(f"<!-- {word} -->") for word in ("residual", "CFL number", "amount", "ms a step", "smoke", "heat")
+        text.count(f"<!-- {word} -->")
+        for word in ("residual", "CFL number", "amount in m³ (2D: m²) times its unit", "ms a step", "smoke", "heat")
     ] == [1] * 6
     assert "steps" not in text
     assert "10^{-4}" in text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_render import PIXELS, gaussian, gray, linear_light, picture, put, simulation_of
 
-from taichi_fluid.carried import CARRIED, MEASURED
+from taichi_fluid.carried import CARRIED, UNITS
 from taichi_fluid.render import blackbody, colour_maps, font, legend
 from taichi_fluid.render.ranges import SHRINK, Ranges, Smoothed, plane_of
 from taichi_fluid.render.renderer import Renderer
@@ -200,8 +200,8 @@ def test_numbers_have_three_digits(value, text):
 def test_every_letter_that_is_needed_is_there_and_its_own():
     words = [
         *CARRIED,
-        *MEASURED,
-        *legend.UNITS.values(),
+        *UNITS,
+        *UNITS.values(),
     ]
     needed = sorted(set("".join(words) + "0123456789.-e") - {" "})
     glyphs = {character: font.glyph(character).tobytes() for character in needed}

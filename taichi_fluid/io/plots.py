@@ -15,6 +15,9 @@ TITLES = {
     "dt": "dt in s",
     "divergence": "divergence in 1/s",
     "ms": "ms a step",
+    "kinetic_energy": "kinetic energy in J (2D: J/m)",
+    "enstrophy": "enstrophy in m³/s² (2D: m²/s²)",
+    "amount": "amount in m³ (2D: m²) times its unit",
     "liquid_volume": "volume of the liquid in m³ (2D: m²)",
 }
 """Of what a log has, where the name alone does not say it."""
@@ -68,7 +71,12 @@ def _draw_probe(panel: Any, probe: Any, probes: Any) -> None:
         for name in columns:
             panel.plot(*probes.series(name), label=name)
         panel.set(xlabel="t in s")
-    panel.set(title=" ".join(filter(None, (f"{probe.name}:", probe.quantity, probe.kind))))
+    unit = probe.unit(probes.simulation.grid.dim)
+    panel.set(
+        title=" ".join(
+            filter(None, (f"{probe.name}:", probe.quantity, probe.kind, "" if unit == "1" else f"in {unit}"))
+        )
+    )
 
 
 def _draw_profiles(panel: Any, probe: Any, columns: list[str], probes: Any) -> None:

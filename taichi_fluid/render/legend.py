@@ -5,15 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..carried import CARRIED
+from ..carried import unit_of
 from . import colour_maps, font
 from .image import Image
 from .overlay import Overlay, paper, write
 
 SMALLEST = 160
 """Pictures that are narrower or lower than this, in pixels, have no legend."""
-UNITS = {"speed": "m/s", "vorticity": "1/s", "divergence": "1/s", "pressure": "Pa"}
-"""Unit of each quantity that is not carried: of those that are their rows say it."""
 
 
 class Layout(NamedTuple):
@@ -74,7 +72,7 @@ class Legend:
         ``limits`` are the values at the lower and the upper end of the bar, ``shade`` is the brightness of its colours.
         """
         low, high = limits
-        unit = CARRIED[quantity].unit if quantity in CARRIED else UNITS.get(quantity, "1")
+        unit = unit_of(quantity)
         title = quantity if unit == "1" else f"{quantity} {unit}"
         # What is nothing beside the range is 0: a trace of smoke has no interesting digits.
         numbers = (0.0 if abs(x) < 1e-6 * abs(high - low) else x for x in (high, 0.5 * (low + high), low))

@@ -6,14 +6,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ..carried import MEASURED
+from ..carried import MEASURED, unit_of
 from .fields import Config, Vector, number
 
 AXES = ("x", "y", "z")
 FLOW = ("velocity", "velocity_x", "velocity_y", "velocity_z")
 """What points and lines also show; its components also integrals and extremes."""
-OF_ALL = ("kinetic_energy", "enstrophy")
-"""Integrals over the whole box only."""
+OF_ALL = {"kinetic_energy": ("J/m", "J"), "enstrophy": ("m²/s²", "m³/s²")}
+"""Integrals over the whole box only, with their units in 2D and in 3D."""
 VOLUME = "volume"
 """What flows through a plane if it is the fluid itself; as an integral how much liquid there is."""
 
@@ -85,6 +85,21 @@ class Probe(Config):
     def row(self) -> ProbeKind:
         """What its kind needs."""
         return PROBES[self.kind]
+
+    def unit(self, dim: int) -> str:
+        """Unit of what it measures; ``"1"`` for a pure number, and of a load that of the force."""
+        room, quantity = ("m²", "m³")[dim - 2], self.quantity or ""
+        if self.kind == "load":
+            return ("N/m", "N")[dim - 2]
+        if self.kind == "gauge":
+            return "m"
+        if quantity in OF_ALL:
+            return OF_ALL[quantity][dim - 2]
+        unit = "1" if quantity == VOLUME else unit_of(quantity)
+        if self.kind in ("plane", "integral"):
+            factor = f"{room}/s" if self.kind == "plane" else room
+            return factor if unit == "1" else f"{unit} {factor}"
+        return unit
 
 
 def require_probes(
