@@ -98,16 +98,12 @@ class Matter:
 
 
 @ti.func
-def _write_extinction(c, I, s, extinction: ti.template(), matter, obstacle, bricks, least):
-    """How much a cell blocks; above ``least`` it can be seen, as a solid can."""
-    opacity = matter.opacity_at(c, cells_of(s, obstacle.n))
+def _write_extinction(c, I, s, extinction: ti.template(), n, matter, bricks, least):
+    """How much a cell blocks; above ``least`` it can be seen."""
+    opacity = matter.opacity_at(c, cells_of(s, n))
     extinction[c] = opacity
     if ti.static(I.n == 3):  # no ray reads bricks in 2D
-        seen = opacity > least
-        if ti.static(obstacle.there):
-            # Edges stand out from the distances at corners by less than a cell.
-            seen = seen or obstacle.distance[c] < obstacle.dx
-        if seen:
+        if opacity > least:
             bricks.mark(I)
 
 
@@ -155,18 +151,18 @@ def light_kernels(loops, has_solids):
 
 
 @kernel_family
-def optics_kernels(loops, has_smoke, has_dye, glows, has_solids):
+def optics_kernels(loops, has_smoke, has_dye, glows):
     Index, Colour, each_cell_in = loops.IntVector, float_vector(3), loops.each_cell_in
     there = (has_smoke, has_dye, glows)
 
     @ti.kernel
     def compute_extinction(
         smoke: Array, dye: Array, temperature: Array, strength: ti.f32, incandescence: ti.f32, extinction: Array,
-        n: Index, distance: Array, dx: ti.f32, occupied: Array, brick_n: Index, least: ti.f32,
+        n: Index, occupied: Array, brick_n: Index, least: ti.f32,
     ):  # fmt: skip
         matter = Matter(smoke, dye, temperature, None, strength, incandescence, *there)
-        obstacle, bricks = Obstacle(distance, n, dx, has_solids), Occupancy(occupied, brick_n)
-        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, matter, obstacle, bricks, least))
+        bricks = Occupancy(occupied, brick_n)
+        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, n, matter, bricks, least))
 
     @ti.kernel
     def compute_glow(
@@ -227,7 +223,7 @@ class Optics:
         if glows and self._emission is None:
             self._emission = array_of(blackbody.glow_table())
         there = (smoke is not None, dye is not None, glows)
-        kernels = optics_kernels(self.grid.costly_loops, *there, distance is not None)
+        kernels = optics_kernels(self.grid.costly_loops, *there)
         *stand_ins, no_table, no_distance = self._nothing
         arrays = [a if has else none for a, has, none in zip((smoke, dye, temperature), there, stand_ins, strict=True)]
         emission, solid = self._emission if glows else no_table, no_distance if distance is None else distance
@@ -235,7 +231,7 @@ class Optics:
         matter = (strength, incandescence)
         self.bricks[0].fill(0.0)
         least = LEAST_DEPTH / (RAY_STEP * self.grid.dx)
-        kernels.compute_extinction(*arrays, *matter, self.extinction, n, solid, self.grid.dx, *self.bricks, least)
+        kernels.compute_extinction(*arrays, *matter, self.extinction, n, *self.bricks, least)
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
             light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(

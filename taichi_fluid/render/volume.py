@@ -50,33 +50,32 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
     enter, leave = box_span(eye.place, ray, medium.n)
     passing = ti.f32(1.0)
     colour = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+    end = leave
+    if ti.static(surface.obstacle.there):
+        end = surface.obstacle.reached(eye.place, ray, enter, leave)
     # Every ray starts at its own fraction of a step: fine grain instead of rings.
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
     k = 0
     t, seen_to = start, enter
-    while t < leave and passing > ti.f32(0.004):
+    while t < end and passing > ti.f32(0.004):
         q = inside_box(eye.place + t * ray, medium.n)
         brick = bricks.brick_at(q)
         if bricks.empty(brick):
             k = ti.max(steps_to_leave(brick, eye.place, ray, start, ti.f32(RAY_STEP)), k + 1)
         else:
             k += 1
-            ahead = ti.min(t + ti.f32(RAY_STEP), leave)
-            hit = ahead
-            if ti.static(surface.obstacle.there):
-                hit = surface.obstacle.reached(eye.place, ray, seen_to, ahead)
             extinction, place = medium.at(q)
-            depth = extinction * (hit - seen_to) * surface.obstacle.dx
+            depth = extinction * (ti.min(t + ti.f32(RAY_STEP), end) - seen_to) * surface.obstacle.dx
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 colour += passing * (ti.f32(1.0) - through) * medium.colour_at(place, extinction)
                 passing *= through
-            if ti.static(surface.obstacle.there):
-                if hit < ahead:
-                    colour += passing * surface.colour_at(inside_box(eye.place + hit * ray, medium.n))
-                    passing = ti.f32(0.0)
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
         seen_to = t
+    if ti.static(surface.obstacle.there):
+        if end < leave and passing > ti.f32(0.004):
+            colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
+            passing = ti.f32(0.0)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
     return backdrop.shown(colour)
 
