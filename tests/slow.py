@@ -3,8 +3,22 @@
 What one of them tries, a shorter one beside it tries too: another dimension, another scheme, another scene.
 """
 
-FIRST = ("test_window.py", "test_vulkan.py", "test_backends.py", "test_cli.py", "test_channel.py", "test_demos.py")
-"""Files that take longest, the longest one first."""
+FIRST = (
+    "test_window.py",
+    "test_vulkan.py",
+    "test_demos.py",
+    "test_validation.py",
+    "test_conservation.py",
+    "test_liquid.py",
+    "test_bench.py",
+    "test_cli.py",
+    "test_sides.py",
+    "test_channel.py",
+    "test_backends.py",
+    "test_checkpoints.py",
+    "test_sabotage.py",
+)
+"""Files that take longest, of both halves: more than two minutes together with their processes, or most of the slow half."""
 
 SLOW = (
     "test_cuda.py::",
