@@ -18,7 +18,7 @@ FIRST = (
     "test_checkpoints.py",
     "test_sabotage.py",
 )
-"""Files that take longest, of both halves: more than two minutes together with their processes, or most of the slow half."""
+"""Files that take longest, in either half."""
 
 SLOW = (
     "test_cuda.py::",
