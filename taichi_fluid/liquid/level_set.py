@@ -265,6 +265,19 @@ def joining_kernels(loops, shape):
     return (join,)
 
 
+def continue_distance(grid: Grid, phi, wide, wider, cells: int, sure: float):
+    """A distance ``phi``, m, continued to some ``cells``, an odd number, from where it is within ``sure`` of a cell: in cells, in ``wider``.
+
+    The eikonal equation is solved anew in each pass, as what a cell was found by may itself be found nearer then. ``wide`` is worked in.
+    """
+    kernels, known = level_set_kernels(grid.costly_loops), KNOWN * cells
+    kernels.widen(phi, wide, -sure, sure, -sure, sure, cells, 1 / grid.dx, grid.n)
+    for _ in range(cells - 2):
+        kernels.widen(wide, wider, -sure, sure, -known, known, cells, 1.0, grid.n)
+        wide, wider = wider, wide
+    return wide
+
+
 class LevelSet:
     """The surface of a liquid on one grid as it was, gone along with the velocity.
 
@@ -298,12 +311,7 @@ class LevelSet:
         ``scratch.first`` is worked in.
         """
         # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
-        grid, wide, wider, known = self.grid, self._scratch.first, self._scratch.vector, KNOWN * cells
-        self._kernels.widen(phi, wide, -sure, sure, -sure, sure, cells, 1 / grid.dx, grid.n)
-        for _ in range(cells - 2):
-            self._kernels.widen(wide, wider, -sure, sure, -known, known, cells, 1.0, grid.n)
-            wide, wider = wider, wide
-        return wide
+        return continue_distance(self.grid, phi, self._scratch.first, self._scratch.vector, cells, sure)
 
     def stay(self, phi) -> None:
         """Be where a surface is."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, IntArray, flat, float_vector, int_vector, kernel_family, strides_of
+from ..liquid.level_set import DEEPEST, continue_distance
 from ..operators.ghosts import ghost_kernels
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
@@ -26,6 +27,8 @@ MEETINGS = 6
 """Surfaces that a ray is followed through."""
 SHORTEST, PART = 0.15, 0.8
 """The shortest step of a ray, in cells, and part of the distance to the surface that others are long."""
+KNOWN_TO = 7
+"""Cells to which that distance is continued, so that rays cross what is empty, or full, in few steps."""
 
 
 @ti.func
@@ -174,13 +177,13 @@ def _filled_pixel(x, y, screen, backdrop, window, body, rock):
 
 
 @ti.func
-def _smooth_at(c, I, s, phi: Array, out: Array):
+def _smooth_at(c, I, s, phi: Array, out: Array, scale):
     """Half of what lies there, half the mean of that with its neighbours: bumps of single particles go, drops stay."""
     total = ti.f32(2.0 * s.n) * phi[c]
     for axis in ti.static(range(s.n)):
         total += phi[c + s[axis]] + phi[c - s[axis]]
     mean = total * ti.f32(1.0 / (4 * s.n))
-    out[c] = ti.select(phi[c] < 0, ti.min(mean, ti.f32(0.5) * phi[c]), mean)
+    out[c] = scale * ti.select(phi[c] < 0, ti.min(mean, ti.f32(0.5) * phi[c]), mean)
 
 
 @kernel_family
@@ -188,8 +191,8 @@ def smoothing_kernels(loops):
     IntVector = loops.IntVector
 
     @ti.kernel
-    def smooth(phi: Array, out: Array, n: IntVector):
-        loops.each_cell(n, _smooth_at, (phi, out))
+    def smooth(phi: Array, out: Array, n: IntVector, scale: ti.f32):
+        loops.each_cell(n, _smooth_at, (phi, out, scale))
 
     return (smooth,)
 
@@ -290,7 +293,7 @@ class LiquidPicture:
 
     def __init__(self, grid: Grid):
         self.grid = grid
-        self.phi = grid.array()
+        self.phi, self._wide = grid.array(), grid.array() if grid.dim == 3 else None
         self._smoothing = smoothing_kernels(grid.loops)
         self._lit, self._size = ti.ndarray(ti.f32, 1), int_vector(2)(1, 1)
         if grid.dim == 3:
@@ -298,8 +301,11 @@ class LiquidPicture:
             self._lit, self._size = ti.ndarray(ti.f32, across * along), int_vector(2)(across, along)
 
     def prepare(self, phi) -> None:
-        """Copy a level set, m, negative in the liquid, smoothed a little."""
-        self._smoothing.smooth(phi, self.phi, self.grid.n)
+        """Copy a level set, m, negative in the liquid, smoothed a little; in 3D it is continued before."""
+        grid, scale = self.grid, 1.0
+        if self._wide is not None:
+            phi, scale = continue_distance(grid, phi, self.phi, self._wide, KNOWN_TO, -DEEPEST), grid.dx
+        self._smoothing.smooth(phi, self.phi, grid.n, scale)
         ghost_kernels(self.grid.loops).mirror_ghosts(self.phi, self.grid.n)
 
     def draw(
