@@ -40,7 +40,7 @@ class Medium:
             rest = local(1 - f)
             corners = [(c, local(w * rest)) for c, w in corners] + [(c + s, local(w * f)) for c, w in corners]
         corners = [(local(3 * c), w) for c, w in corners]
-        scale = local(1 / ti.max(extinction, ti.cast(1e-20, ti.f32)))
+        scale = local(ti.cast(1.0, ti.f32) / ti.max(extinction, ti.cast(1e-20, ti.f32)))
         return ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) * scale for k in range(3)])
 
 
