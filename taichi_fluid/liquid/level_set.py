@@ -305,11 +305,7 @@ class LevelSet:
         return wide
 
     def continued(self, phi, cells: int, sure: float):
-        """The same continued to some ``cells``, an odd number, from where it is within ``sure`` of a cell: ``scratch.vector``.
-
-        The eikonal equation is solved anew in each pass, as what a cell was found by may itself be found nearer then.
-        ``scratch.first`` is worked in.
-        """
+        """The same by ``continue_distance``, in ``scratch.vector``; ``scratch.first`` is worked in."""
         # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
         return continue_distance(self.grid, phi, self._scratch.first, self._scratch.vector, cells, sure)
 

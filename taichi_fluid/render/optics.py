@@ -25,6 +25,8 @@ RAY_STEP = 0.7
 """Step of a ray in cells."""
 LEAST_DEPTH = 1e-5
 """Optical depth of a step below which there is nothing to see."""
+OPAQUE = 0.004
+"""The part of the light that passes up to which a ray is not followed."""
 LIGHT_STEP = 1.0
 """Step towards the light, in cells."""
 DULL, BRIGHT = 750.0, 1600.0

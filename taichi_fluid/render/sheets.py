@@ -9,7 +9,7 @@ from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
-from .optics import LEAST_DEPTH, Optics
+from .optics import LEAST_DEPTH, OPAQUE, Optics
 from .surfaces import Lamp, Obstacle, Surface, surface_arguments
 from .volume import Medium
 
@@ -40,7 +40,7 @@ def _sheets_colour(x, y, size, backdrop, eye, medium, normal, sheets, surface):
         plane = ti.f32(0.5) + (ti.cast(sheet, ti.f32) + ti.f32(0.5)) * spacing
         t = ti.abs(plane - eye.place.dot(normal)) / slope
         ahead = (plane - eye.place.dot(normal)) * steepness
-        if ahead > 0 and t > enter and t < end and passing > ti.f32(0.004):
+        if ahead > 0 and t > enter and t < end and passing > ti.f32(OPAQUE):
             q = inside_box(eye.place + t * ray, medium.n)
             extinction, place = medium.at(q)
             depth = extinction * thickness

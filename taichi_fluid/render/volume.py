@@ -8,7 +8,7 @@ from .bricks import Occupancy, steps_to_leave
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
-from .optics import LEAST_DEPTH, RAY_STEP, Optics
+from .optics import LEAST_DEPTH, OPAQUE, RAY_STEP, Optics
 from .ranges import plane_of
 from .slices import Window, plane_window
 from .surfaces import Lamp, Obstacle, Surface, surface_arguments
@@ -57,7 +57,7 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
     k = 0
     t, seen_to = start, enter
-    while t < end and passing > ti.f32(0.004):
+    while t < end and passing > ti.f32(OPAQUE):
         q = inside_box(eye.place + t * ray, medium.n)
         brick = bricks.brick_at(q)
         if bricks.empty(brick):
@@ -73,7 +73,7 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
         seen_to = t
     if ti.static(surface.obstacle.there):
-        if end < leave and passing > ti.f32(0.004):
+        if end < leave and passing > ti.f32(OPAQUE):
             colour += passing * surface.colour_at(inside_box(eye.place + end * ray, medium.n))
             passing = ti.f32(0.0)
     colour += passing * backdrop.at(ti.f32(0.5) + ti.f32(0.5) * upward)
