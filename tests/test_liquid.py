@@ -283,6 +283,34 @@ def test_a_round_drop_that_flies_keeps_what_is_below_its_surface(dim):
         assert volume_of(simulation) == pytest.approx(simulation.liquid.volume, rel=0.02)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_standing_cylinder_that_fills_the_floor_is_a_box(dim):
+    """It ends at the floor, and has no surface there: the same particles, the same pool at rest."""
+    found = []
+    for body in (
+        {"shape": "cylinder", "ends": [[0.5, 0.0, 0.5][:dim], [0.5, 0.4, 0.5][:dim]], "radius": 0.8},
+        {"shape": "box", "center": [0.5, 0.2, 0.5][:dim], "size": [1.0, 0.4, 1.0][:dim]},
+    ):
+        simulation = tf.Simulation(water([1.0] * dim, 12, liquid={"bodies": [body]}))
+        for _ in range(5):
+            simulation.step()
+        assert fastest(simulation) < 1e-4 * np.sqrt(9.81 * 0.4)
+        found.append(simulation.liquid.particles.to_numpy()["position"])
+    np.testing.assert_allclose(*found, rtol=0, atol=5e-7)  # f32 of a metre
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_a_body_between_two_ends_holds_what_it_encloses(dim, shape):
+    body = {"shape": shape, "ends": [[0.3, 0.3, 0.4][:dim], [0.7, 0.6, 0.6][:dim]], "radius": 0.15}
+    simulation = tf.Simulation(water([1.0] * dim, 32, fluid={"gravity": [0.0] * dim}, liquid={"bodies": [body]}))
+    length, caps = np.linalg.norm(np.subtract(*body["ends"])), np.pi * 0.15**2 * (1.0 if dim == 2 else 0.2)
+    held = length * (0.3 if dim == 2 else np.pi * 0.15**2) + (caps if shape == "capsule" else 0.0)
+    assert volume_of(simulation) == pytest.approx(held, rel=0.02)
+    # Of the surface: edges of cells are cut off.
+    assert simulation.liquid.volume == pytest.approx(held, rel=0.03)
+
+
 @pytest.mark.parametrize("tension", [0.0, 5.0])
 def test_ghosts_that_the_pressure_takes_for_nothing_stay_so(tension):
     """A level set that was widened in them left distances there: on a GPU the pressure went no farther than to 1e-3."""

@@ -5,6 +5,7 @@ about. So the surface is the one that there was, gone along with the velocity, f
 they show: after Enright, Fedkiw, Ferziger, Mitchell (2002), who correct a level set by particles too.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -316,14 +317,24 @@ class LevelSet:
     def join(self, phi, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Let what is below a surface be there, and a shape of ``operators.shapes``; ghosts are left.
 
-        A box that ends at a side of the grid goes on beyond it: there it has no surface.
+        Where a shape ends flat at a side of the grid it goes on beyond it: there it has no surface.
         """
         grid, point = self.grid, float_vector(self.grid.dim)
-        if shape == "box":
-            low, high = np.subtract(a, b), np.add(a, b)
-            origin, margin = np.asarray(grid.origin), 0.5 * grid.dx
-            low = np.where(low < origin + margin, low - WIDE * grid.dx, low)
-            high = np.where(high > origin + np.asarray(grid.size) - margin, high + WIDE * grid.dx, high)
-            a, b = (0.5 * (low + high)).tolist(), (0.5 * (high - low)).tolist()
+        start, end = _beyond_sides(grid, shape, np.array(a, float), np.array(b, float))
         kernels = joining_kernels(grid.loops, shape)
-        kernels.join(phi, grid.n, point(*a), point(*b), radius, point(*grid.origin), grid.dx)
+        kernels.join(phi, grid.n, point(*start.tolist()), point(*end.tolist()), radius, point(*grid.origin), grid.dx)
+
+
+def _beyond_sides(grid: Grid, shape: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a shape that was lengthened wherever it ends flat within half a cell of a side of the grid, or beyond that."""
+    lowest, highest = np.add(grid.origin, 0.5 * grid.dx), np.add(grid.origin, grid.size) - 0.5 * grid.dx
+    if shape == "box":
+        low, high = a - b, a + b
+        low, high = low - WIDE * grid.dx * (low < lowest), high + WIDE * grid.dx * (high > highest)
+        return 0.5 * (low + high), 0.5 * (high - low)
+    if shape == "cylinder":
+        outwards = (b - a) / max(math.dist(a, b), 1e-20)
+        for end, out in ((a, -outwards), (b, outwards)):
+            if ((end < lowest) & (out < -0.5) | (end > highest) & (out > 0.5)).any():
+                end += WIDE * grid.dx * out
+    return a, b

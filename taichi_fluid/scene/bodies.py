@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from ..carried import CARRIED
 from .fields import Colour, Config, Edges, OneOf, Turn, Vector, flux_field, number
 from .pictures import PillowMissing, paintable, read_picture, text_picture
+from .shapes import Ball, Block, Geometry, Long
 
 
 class _Source(Config):
@@ -51,48 +52,45 @@ class _Source(Config):
         return max(end - max(self.begin, time), 0.0)
 
 
-class SphereSource(_Source):
+class SphereSource(Ball, _Source):
     """A ball; in 2D a disk."""
 
     shape: Literal["sphere"] = "sphere"
     center: Vector = number(..., "m", "middle of the ball", slider=(0, 1), of_box=True)
     radius: float = number(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, self.center, self.radius
+
+class _LongSource(Long, _Source):
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = number(
+        ..., "m", "both ends of its axis", slider=(0, 1), of_box=True
+    )
+    radius: float = number(
+        ..., "m", "distance from the axis that is covered", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
+    )
 
 
-class CapsuleSource(_Source):
+class CapsuleSource(_LongSource):
     """All points within ``radius`` of the line between two ends."""
 
     shape: Literal["capsule"] = "capsule"
-    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = number(
-        ..., "m", "both ends of the line", slider=(0, 1), of_box=True
-    )
-    radius: float = number(
-        ..., "m", "distance from the line that is covered", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
-    )
-
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.ends[0], self.ends[1], self.radius
 
 
-class BoxSource(_Source):
+class CylinderSource(_LongSource):
+    """A cylinder with flat ends; in 2D a rectangle of width 2 · ``radius``."""
+
+    shape: Literal["cylinder"] = "cylinder"
+
+
+class BoxSource(Block, _Source):
     """A box parallel to the axes."""
 
     shape: Literal["box"] = "box"
     center: Vector = number(..., "m", "middle of the box", slider=(0, 1), of_box=True)
     size: Edges = number(..., "m", "edge lengths of the box", slider=(0.01, 1), of_box=True)
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, tuple(0.5 * edge for edge in self.size), 0.0
 
-
-SOURCES = {"sphere": SphereSource, "capsule": CapsuleSource, "box": BoxSource}
-Source = Annotated[Union[SphereSource, CapsuleSource, BoxSource], Field(discriminator="shape")]  # noqa: UP007
+SOURCES = {"sphere": SphereSource, "capsule": CapsuleSource, "cylinder": CylinderSource, "box": BoxSource}
+Source = Annotated[SphereSource | CapsuleSource | CylinderSource | BoxSource, Field(discriminator="shape")]
 
 
 class _Solid(Config):
@@ -129,24 +127,15 @@ class _Solid(Config):
         return self.angular_velocity if isinstance(self.angular_velocity, tuple) else (self.angular_velocity,)
 
 
-class SphereSolid(_Solid):
+class SphereSolid(Ball, _Solid):
     """A ball; in 2D a disk."""
 
     shape: Literal["sphere"] = "sphere"
     center: Vector = Field(description="middle of the ball, m")
     radius: float = number(..., "m", "radius of the ball", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6)
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, (), self.radius
 
-    @property
-    def middle(self) -> Sequence[float]:
-        """Its middle at time 0."""
-        return self.center
-
-
-class BoxSolid(_Solid):
+class BoxSolid(Block, _Solid):
     """A box, parallel to the axes at time 0."""
 
     shape: Literal["box"] = "box"
@@ -154,30 +143,16 @@ class BoxSolid(_Solid):
     size: Edges = Field(description="edge lengths of the box, m")
     rounding: float = number(0.0, "m", "radius of its edges", ge=0, le=1e6)
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, tuple(0.5 * edge for edge in self.size), self.rounding
-
-    @property
-    def middle(self) -> Sequence[float]:
-        """Its middle at time 0."""
-        return self.center
+    def geometry(self) -> Geometry:
+        """Its middle, its half edges and the radius of its edges."""
+        return *super().geometry()[:2], self.rounding
 
 
-class _LongSolid(_Solid):
+class _LongSolid(Long, _Solid):
     ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = Field(description="both ends of its axis, m")
     radius: float = number(
         ..., "m", "distance of its surface from the axis", slider=(0.01, 0.3), of_box=True, ge=1e-4, le=1e6
     )
-
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.ends[0], self.ends[1], self.radius
-
-    @property
-    def middle(self) -> Sequence[float]:
-        """Its middle at time 0."""
-        return tuple(0.5 * (one + two) for one, two in zip(*self.ends, strict=True))
 
 
 class CapsuleSolid(_LongSolid):
@@ -201,7 +176,7 @@ class MeshSolid(_Solid):
     size: float = number(..., "m", "longest edge of its bounding box", ge=1e-4, le=1e6)
     points: int = Field(64, ge=4, le=512, description="lattice points along that edge")
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
+    def geometry(self) -> Geometry:
         """Its middle, and nothing else that the other shapes have."""
         return self.center, (), 0.0
 
@@ -219,7 +194,7 @@ SOLIDS = {
     "mesh": MeshSolid,
 }
 AnySolid = Annotated[
-    Union[SphereSolid, CapsuleSolid, CylinderSolid, BoxSolid, MeshSolid],  # noqa: UP007
+    SphereSolid | CapsuleSolid | CylinderSolid | BoxSolid | MeshSolid,
     Field(discriminator="shape"),
 ]
 

@@ -1,12 +1,13 @@
 """A liquid in a scene: what lies in the box at time 0, how it is moved and shown; and what it cannot be together with."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from .fields import NOT_CARRIED, Colour, Config, Edges, Vector, number
+from .shapes import Ball, Block, Long
 
 GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
@@ -20,32 +21,41 @@ class _Body(Config):
     velocity: Vector | None = number(None, "m/s", "velocity that it begins with", slider=(-3, 3), of_box=True)
 
 
-class BoxOfLiquid(_Body):
+class BoxOfLiquid(Block, _Body):
     """A box parallel to the axes."""
 
     shape: Literal["box"] = "box"
     center: Vector = number(..., "m", "middle of the box")
     size: Edges = number(..., "m", "edge lengths of the box")
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, tuple(0.5 * edge for edge in self.size), 0.0
 
-
-class SphereOfLiquid(_Body):
+class SphereOfLiquid(Ball, _Body):
     """A ball; in 2D a disk."""
 
     shape: Literal["sphere"] = "sphere"
     center: Vector = number(..., "m", "middle of the ball")
     radius: float = number(..., "m", "radius of the ball", ge=1e-4, le=1e6)
 
-    def geometry(self) -> tuple[Sequence[float], Sequence[float], float]:
-        """Points ``a``, ``b`` and radius, as ``operators.shapes`` has them."""
-        return self.center, self.center, self.radius
+
+class _LongBody(Long, _Body):
+    ends: Annotated[tuple[Vector, Vector], Field(strict=False)] = number(..., "m", "both ends of its axis")
+    radius: float = number(..., "m", "distance of its surface from the axis", ge=1e-4, le=1e6)
 
 
-BODIES = {"box": BoxOfLiquid, "sphere": SphereOfLiquid}
-Body = Annotated[Union[BoxOfLiquid, SphereOfLiquid], Field(discriminator="shape")]  # noqa: UP007
+class CapsuleOfLiquid(_LongBody):
+    """All points within ``radius`` of the line between two ends."""
+
+    shape: Literal["capsule"] = "capsule"
+
+
+class CylinderOfLiquid(_LongBody):
+    """A cylinder with flat ends; in 2D a rectangle of width 2 · ``radius``."""
+
+    shape: Literal["cylinder"] = "cylinder"
+
+
+BODIES = {"box": BoxOfLiquid, "sphere": SphereOfLiquid, "capsule": CapsuleOfLiquid, "cylinder": CylinderOfLiquid}
+Body = Annotated[BoxOfLiquid | SphereOfLiquid | CapsuleOfLiquid | CylinderOfLiquid, Field(discriminator="shape")]
 
 
 class Liquid(Config):

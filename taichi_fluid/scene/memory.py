@@ -90,8 +90,11 @@ def most_particles(scene: Scene) -> float:
         return 0
     own = 0.0
     for body in scene.liquid.bodies:
-        _, b, radius = body.geometry()
-        volume = math.prod(2 * half for half in b) if body.shape == "box" else (2 * radius) ** scene.dim
+        a, b, radius = body.geometry()
+        if body.shape == "box":
+            volume = math.prod(2 * half for half in b)
+        else:
+            volume = (2 * radius) ** (scene.dim - 1) * (2 * radius + math.dist(a, b))
         own += volume / scene.domain.dx**scene.dim * (9 if scene.dim == 2 else 8)
     grows = scene.live.pour or any(not source.sink for source in scene.sources) or any(inflows(scene, 1.0))
     return 1.1 * min(box, box if grows else own)
