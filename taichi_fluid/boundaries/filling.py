@@ -85,14 +85,20 @@ def _write_mean_of_ghosts(c, I, s, corners, n):
 
 
 @ti.func
+def _sucked_in(inwards, step):
+    """What the pressure of what enters, half of the square of its speed below that outside, leaves of it in ``step``, dt / dx."""
+    return ti.f32(1.0) - ti.min(ti.f32(0.5) * step * ti.max(inwards, ti.f32(0.0)), ti.f32(1.0))
+
+
+@ti.func
 def _slow_inflow_at(c, I, s, u: Array, n, step, open, collocated: ti.template(), axis: ti.template()):
     """Of a velocity at centres the first and the last one, on faces those on the sides; ``step`` is dt / dx."""
     lower = axis * cells_of(s, n) + c + s[axis]
     upper = lower + (n[axis] - ti.static(int(collocated))) * s[axis]
     if open[2 * axis] == 1:
-        u[lower] = u[lower] / (ti.f32(1.0) + step * ti.max(u[lower], ti.f32(0.0)))
+        u[lower] = u[lower] * _sucked_in(u[lower], step)
     if open[2 * axis + 1] == 1:
-        u[upper] = u[upper] / (ti.f32(1.0) + step * ti.max(-u[upper], ti.f32(0.0)))
+        u[upper] = u[upper] * _sucked_in(-u[upper], step)
 
 
 @kernel_family

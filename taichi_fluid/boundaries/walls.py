@@ -312,12 +312,11 @@ class Walls:
             self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
 
     def slow_inflow(self, velocity, dt: float) -> None:
-        """Mix what enters through open sides with the air outside, which is at rest; before a projection.
+        """Let the pressure act that what enters through open sides has, half of the square of its speed below that outside.
 
-        The pressure there is 0 whether the fluid leaves or enters. What enters would bring along a kinetic energy that
-        nothing paid for, and a hot column between open sides gathers it until it tears itself apart. So a face through
-        which fluid enters takes as much of its velocity, 0, from outside as flows through in ``dt``; see Bruneau and
-        Fabrie (1994) and Moghadam et al. (2011) on backflow.
+        Before a projection, for which the pressure is 0 there whether the fluid leaves or enters. What enters comes from air
+        at rest (Bernoulli): else it would bring along a kinetic energy that nothing paid for, and a hot column between open
+        sides gathers it until it tears itself apart. See Bruneau and Fabrie (1994) and Moghadam et al. (2011) on backflow.
         """
         self.grid.require(self.grid.dim, velocity=velocity)
         if self.has_open:

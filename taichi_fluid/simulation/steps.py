@@ -103,12 +103,12 @@ def _advection(engine: Engine) -> Advection:
 def _press(engine: Engine, dt: float, fill: bool = True) -> None:
     """What the pressure as it is does in ``dt``, s: of the projection that has left it, the reflection; backwards, undone.
 
-    ``fill`` asks for ghosts, and for faces on the other side of a seam.
+    ``fill`` asks for ghosts, for faces on the other side of a seam, and for those on open sides, which follow the inside.
     """
     velocity, pressure = engine.state.velocity.current, engine.state.pressure
     engine.projection.subtract_gradient(velocity, pressure, dt / (engine.scene.fluid.rho * engine.grid.dx))
     if fill:
-        engine.fill_velocity(keep=True)
+        engine.fill_velocity()
 
 
 def _begin_pressure(engine: Engine, dt: float) -> None:
@@ -384,8 +384,8 @@ def project(engine: Engine, dt: float) -> None:
     if engine.halved:
         # The whole pressure is solved for, of which that of the middle is a good guess.
         dt *= 0.5
-        # A projection reads no ghosts, and fills them.
-        _press(engine, -dt, fill=any(engine.walls.periodic))
+        # A projection reads no ghosts but the faces on sides, and fills them.
+        _press(engine, -dt, fill=any(engine.walls.periodic) or engine.walls.has_open)
         engine.halved = False
     _project(engine, dt)
 
