@@ -12,6 +12,7 @@ from taichi_fluid.physics.loads import Loads
 from taichi_fluid.simulation import Simulation
 from taichi_fluid.validation import Run
 from taichi_fluid.validation.liquids import lift_on_a_ball
+from taichi_fluid.validation.water import water
 
 N = 24
 
@@ -61,6 +62,27 @@ def test_what_a_solid_holds_does_not_depend_on_where_faces_are(dim, shift):
 def test_a_disk_in_water_is_lifted_as_archimedes_says(height):
     """Less than half in it, at these 6.4 cells a radius, it was 1.034, by where in it the faces are."""
     assert lift_on_a_ball(Run(32), 2, 32, height, 10) == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("shape", ["box", "cylinder"])
+def test_a_block_that_stands_on_the_floor_is_pressed_down_by_what_is_above_it(dim, shape):
+    """Of still water. The floor below it counted as open where the distance to its lower end is 0: 0.76 of that in 2D, 0.56 in 3D."""
+    middle, top, level = [0.5] * dim, 0.21, 0.6
+    foot, head = list(middle), list(middle)
+    foot[1], head[1] = 0.0, top
+    made = {
+        "box": {"center": [0.5, 0.5 * top, 0.5][:dim], "size": [0.3, top, 0.3][:dim]},
+        "cylinder": {"ends": [foot, head], "radius": 0.15},
+    }[shape]
+    area = 0.3 if dim == 2 else 0.09 if shape == "box" else np.pi * 0.15**2
+    simulation = Simulation(
+        water([1.0] * dim, 32, [([0.0] * dim, [1.0, level, 1.0][:dim])], solids=[{"shape": shape, **made}])
+    )
+    for _ in range(5):
+        simulation.step()
+    # Edges of the top that cut cells: 0.4 % of its force in 2D.
+    assert simulation.solids.load(0).force[1] == pytest.approx(-1000 * 9.81 * (level - top) * area, rel=0.015)
 
 
 @pytest.mark.vulkan_too

@@ -5,12 +5,10 @@ about. So the surface is the one that there was, gone along with the velocity, f
 they show: after Enright, Fedkiw, Ferziger, Mitchell (2002), who correct a level set by particles too.
 """
 
-import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._ti import argument, loaded, ti
+from ..boundaries.solids.shapes import beyond_sides
 from ..grid import Grid, Scratch
 from ..kernels import (
     Array,
@@ -320,21 +318,6 @@ class LevelSet:
         Where a shape ends flat at a side of the grid it goes on beyond it: there it has no surface.
         """
         grid, point = self.grid, float_vector(self.grid.dim)
-        start, end = _beyond_sides(grid, shape, np.array(a, float), np.array(b, float))
+        start, end = beyond_sides(grid, shape, a, b, within=0.5, by=WIDE)
         kernels = joining_kernels(grid.loops, shape)
-        kernels.join(phi, grid.n, point(*start.tolist()), point(*end.tolist()), radius, point(*grid.origin), grid.dx)
-
-
-def _beyond_sides(grid: Grid, shape: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a shape that was lengthened wherever it ends flat within half a cell of a side of the grid, or beyond that."""
-    lowest, highest = np.add(grid.origin, 0.5 * grid.dx), np.add(grid.origin, grid.size) - 0.5 * grid.dx
-    if shape == "box":
-        low, high = a - b, a + b
-        low, high = low - WIDE * grid.dx * (low < lowest), high + WIDE * grid.dx * (high > highest)
-        return 0.5 * (low + high), 0.5 * (high - low)
-    if shape == "cylinder":
-        outwards = (b - a) / max(math.dist(a, b), 1e-20)
-        for end, out in ((a, -outwards), (b, outwards)):
-            if ((end < lowest) & (out < -0.5) | (end > highest) & (out > 0.5)).any():
-                end += WIDE * grid.dx * out
-    return a, b
+        kernels.join(phi, grid.n, point(*start), point(*end), radius, point(*grid.origin), grid.dx)

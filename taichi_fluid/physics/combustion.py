@@ -66,7 +66,7 @@ def _keep_open_part_at(c, I, s, expansion: Array, open: Array, n):
 
 @ti.func
 def _dilute_at(c, I, s, a: Array, expansion: Array, offset, dt):
-    a[offset + c] = a[offset + c] / (ti.f32(1.0) + expansion[c] * dt)
+    a[offset + c] = a[offset + c] * ti.exp(-expansion[c] * dt)
 
 
 @ti.func

@@ -265,6 +265,11 @@ def decay(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     decay_kernels(grid.loops).decay(array, grid.n, offset, math.exp(-rate * dt))
 
 
+def kept_of_source(rate: float, dt: float) -> float:
+    """What part of what comes in evenly in ``dt`` is left at its end, if all decays at ``rate`` in 1/s from when it is there."""
+    return -math.expm1(-rate * dt) / (rate * dt) if rate * dt > 0 else 1.0
+
+
 def fade(grid: Grid, array, rate: float, dt: float, offset: int = 0) -> None:
     """Take rate · dt off the size of every value, down to 0. ``rate`` in the unit of the values over s."""
     grid.require(None, offset, array=array)

@@ -9,7 +9,7 @@ from ..physics import forces
 from ..physics.advection import Advection, extrapolate
 from ..physics.combustion import radiate
 from ..physics.friction import NEAREST, NEAREST_EXPLICIT
-from ..physics.sources import decay, fade
+from ..physics.sources import decay, fade, kept_of_source
 from ..pressure.solver import SolveResult
 from ..scene.expressions import at_time
 from ..tables import Table
@@ -218,9 +218,10 @@ def emit(engine: Engine, dt: float) -> None:
         if not lasts:
             continue
         for name, rates in source.rates.items():
+            kept = lasts * kept_of_source(rate_of(fluid, carried[name].row, "decay"), lasts)
             for offset, rate in zip(carried[name].begins(), rates, strict=True):
                 if rate:
-                    emitter.add(carried[name].current, rate, lasts, engine.time, offset=offset)
+                    emitter.add(carried[name].current, rate, kept, engine.time, offset=offset)
         if source.velocity is not None:
             emitter.drive(velocity.current, source.velocity)
             driven = True

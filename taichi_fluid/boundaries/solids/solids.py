@@ -16,10 +16,14 @@ from ..walls import Walls
 from .cut_cells import MOTION_ROW, solid_kernels
 from .motion import Motion, Pose
 from .rasterise import SLIVER, raster_kernels, shape_kernels
-from .shapes import Placed, SampledDistance, Solid
+from .shapes import Placed, SampledDistance, Solid, beyond_sides
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
+
+
+FLUSH, BEYOND = 0.01, 3.0
+"""How near to a side, in cells, a flat end of a solid at rest stands on it, and by how many it goes on beyond."""
 
 
 class Faces(Enum):
@@ -174,8 +178,12 @@ class Solids:
         solid, none = self.solids[index], (0.0,) * self.grid.dim
         if not isinstance(solid.shape, str):
             return Placed(solid, pose, none, none)
-        pivot = self._starts[index].pivot
-        a, b = np.subtract(solid.a, pivot), solid.b if solid.shape == "box" else np.subtract(solid.b or pivot, pivot)
+        pivot, a, b = self._starts[index].pivot, solid.a, solid.b or self._starts[index].pivot
+        rounded = solid.shape == "box" and solid.radius
+        if not (self._moves(index) or rounded) and (pose.rotation == np.eye(self.grid.dim)).all():
+            # One that stands on a side covers that as it covers the cells beside it.
+            a, b = beyond_sides(self.grid, solid.shape, a, b, within=FLUSH, by=BEYOND, periodic=self.walls.periodic)
+        a, b = np.subtract(a, pivot), b if solid.shape == "box" else np.subtract(b, pivot)
         return Placed(solid, pose, tuple(a.tolist()), tuple(map(float, b)))
 
     def _rasterize(self, index: int, row: int, placed: Placed, distance, owner, shift: float) -> list[float]:

@@ -174,7 +174,7 @@ def _add_defect_and_room(k, c, I, s, total: ti.template(), carried, account):
         carried.after.array[carried.after.offset + here] = is_now
     room = _room_at(is_now, carried.least[here], carried.most[here])
     if ti.static(account.spec.grows):
-        was *= ti.f32(1.0) + account.dt * account.growth[here]
+        was *= ti.exp(account.dt * account.growth[here])
     if ti.static(account.spec.flow_through):
         weight, gain = _weight_at(J, account), ti.f32(0.5) * _gain_at(here, J, s, account)
         was *= weight + gain
