@@ -125,3 +125,21 @@ def test_a_window_says_them_as_it_opens(tmp_path):
     session = Session(room([{**BURIED["sphere"], "smoke": 1.0}], [BALL]), tmp_path, size=(32, 32))
     assert "sources[0] lies in a solid" in session.message and session.alarm
     session.close()
+
+
+def test_a_sealed_region_that_is_filled_or_emptied_is_remarked_on():
+    """Its divergence is what it is, and the pressure says that it has converged: nothing else tells whoever steps it in Python."""
+    divider = {"shape": "box", "center": [0.5, 0.5], "size": [0.1, 1.2]}
+    tables = {
+        "domain": {"size": [1.0, 1.0], "resolution": 16, "boundaries": [["free-slip", "open"], ["free-slip"] * 2]}
+    }
+    piston = {**divider, "velocity": [0.2, 0.0]}
+    for solids, sealed in (([divider], False), ([piston], True)):
+        simulation = tf.Simulation(tf.Scene.from_dict({"name": "piston", **tables, "solids": solids}))
+        simulation.advance(0.1)
+        said = [remark for remark in simulation.remarks if "without a way out" in remark]
+        assert bool(said) is sealed
+        if sealed:
+            assert said[0].startswith(f"since t = {simulation.unbalanced:.3g} s")
+    simulation.reset()
+    assert simulation.unbalanced is None

@@ -363,12 +363,6 @@ def _say_unsolved(scene: Scene, numbers: Mapping[str, Any]) -> None:
     unsolved = numbers["pressure"]["not_converged"]
     if unsolved:
         say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
-    unbalanced = numbers["pressure"]["unbalanced"]
-    if unbalanced:
-        say(
-            f"in {unbalanced} steps an inflow or a moving solid filled or emptied a region without a way out, which no "
-            "flow can do: the fluid there was made or lost."
-        )
     unsolved = numbers["diffusion"]["not_converged"]
     if unsolved:
         say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")

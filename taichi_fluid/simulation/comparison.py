@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 from ..scene import Look, Scene
 from .flow import Flow, Step
+from .remarks import STILL
 from .resampling import resample
 from .simulation import NotFinite, Simulation
 
 GRIDS = ("staggered", "collocated")
 """From left to right in a picture."""
-
-STILL = 1e-4
-"""Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
 
 
 class Left(NamedTuple):

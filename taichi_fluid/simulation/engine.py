@@ -128,6 +128,7 @@ class Engine:
         self.halved, self.nearest, self.earlier = False, 0.0, None
         self.dry: list[str] = []  # what of the scene brings in no liquid
         self.overfull: float | None = None  # since when the liquid is more than the box holds, s
+        self.unbalanced: float | None = None  # since when a region without a way out is filled or emptied, s
         self.kept.forget()
         self.pressed = math.inf  # seconds for which the last projection held
         projected = "projection" in vars(self)

@@ -5,13 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from .flow import Step
+
 ROOM = 1.01
 """How much of what a box holds a liquid may be: where solids cut cells, its particles are that much too many or too few."""
+STILL = 1e-4
+"""Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
+UNBALANCED = 1e-3
+"""Mean divergence times dx over speed from which a sealed region counts as filled or emptied."""
 
 
 def remarks_on(flow: Any) -> tuple[str, ...]:
-    """Of edges shorter than a cell, of solids, sources and bodies of liquid which have no effect at time 0, and whether the box is overfull."""
-    return tuple([*_of_box(flow), *_of_solids(flow), *_of_bodies(flow), *_of_liquid(flow)])
+    """Of edges shorter than a cell, of solids, sources and bodies of liquid which have no effect at time 0, and what went wrong since."""
+    return tuple([*_of_box(flow), *_of_solids(flow), *_of_bodies(flow), *_of_what_came(flow)])
 
 
 def _of_box(flow: Any) -> Iterator[str]:
@@ -58,12 +64,29 @@ def _of_bodies(flow: Any) -> Iterator[str]:
         )
 
 
-def _of_liquid(flow: Any) -> Iterator[str]:
-    if flow.overfull is not None:
-        yield (
-            f"since t = {flow.overfull:.3g} s more liquid has been poured than the box holds, which presses it together: let a "
-            "source end, or a sink or an open side drain it."
-        )
+def _of_what_came(flow: Any) -> Iterator[str]:
+    """What is wrong since some time, the latest at the end."""
+    said = (
+        (
+            flow.unbalanced,
+            "an inflow or a moving solid fills or empties a region without a way out, which no flow can do: the fluid there is made "
+            "or lost. Open a side of it, or let as much out as comes in.",
+        ),
+        (
+            flow.overfull,
+            "more liquid has been poured than the box holds, which presses it together: let a source end, or a sink or an open side "
+            "drain it.",
+        ),
+    )
+    for since, sentence in sorted(each for each in said if each[0] is not None):
+        yield f"since t = {since:.3g} s {sentence}"
+
+
+def imbalance(flow: Any, step: Step) -> float:
+    """Mean divergence, 1/s, that no pressure could remove from a region without a way out."""
+    if step.pressure is None:
+        return 0.0
+    return abs(step.pressure.removed_mean) * step.dt / (flow.scene.fluid.rho * flow.grid.dx**2)
 
 
 def is_overfull(flow: Any) -> bool:

@@ -23,7 +23,7 @@ from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
 from .liquids import longest_dt
-from .remarks import remarks_on
+from .remarks import STILL, UNBALANCED, imbalance, remarks_on
 from .steps import FORCES, follow_scheme, stages_of
 
 STARTING = 5.0
@@ -319,7 +319,11 @@ class Simulation(Engine, Flow):
         self.steps += 1
         for look in list(self.after_step):
             look()
-        return Step(dt, self.pressure_result, stage_ms, tuple(self.diffusion_results))
+        step = Step(dt, self.pressure_result, stage_ms, tuple(self.diffusion_results))
+        speed = max(self._fastest(self.speed), STILL * self.lifted * self.time)
+        if self.unbalanced is None and imbalance(self, step) * self.grid.dx > UNBALANCED * speed > 0:
+            self.unbalanced = self.time
+        return step
 
     def _parts(self, stage: Stage, dt: float) -> Iterator[None]:
         """Run one stage; yields after each of its parts, the last included."""

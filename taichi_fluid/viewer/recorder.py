@@ -18,6 +18,7 @@ from ..render.side_by_side import pictures_of
 from ..simulation import NotFinite, Simulation, Step
 from ..simulation.comparison import Comparison, left_in, own_of, simulations_of
 from ..simulation.flow import TooManySteps
+from ..simulation.remarks import UNBALANCED, imbalance
 from .halving import Halving
 from .keeping import Keeping
 from .waiting import Waiting, now_and_then
@@ -25,9 +26,6 @@ from .waiting import Waiting, now_and_then
 SHEET_PICTURES = 6
 LINE_SECONDS = 10.0
 """Between two lines about how far a recording is, where there is no terminal for a bar."""
-
-UNBALANCED = 1e-3
-"""Mean divergence times dx over speed from which a run says that a sealed region was filled or emptied."""
 
 
 class Recorder:
@@ -163,13 +161,6 @@ def _advanced(flow: Simulation | Comparison, duration: float, halving: Halving |
             console.print(halving.sentence, highlight=False, soft_wrap=True)
 
 
-def _imbalance(simulation: Simulation, step: Step) -> float:
-    """Mean divergence, 1/s, that no pressure could remove from a region without a way out."""
-    if step.pressure is None:
-        return 0.0
-    return abs(step.pressure.removed_mean) * step.dt / (simulation.scene.fluid.rho * simulation.grid.dx**2)
-
-
 def _numbers(steps: list[Step], divergences: list[float]) -> str:
     milliseconds = np.median([sum(step.stage_ms.values()) for step in steps])
     iterations = np.mean([step.pressure.iterations for step in steps if step.pressure] or [0])
@@ -212,7 +203,7 @@ def summary(
             "iterations": float(np.mean([solve.iterations for solve in solves])) if solves else 0.0,
             "relative_residual": max((solve.relative_residual for solve in solves), default=0.0),
             "not_converged": sum(solve.status.name not in ("CONVERGED", "SWEPT") for solve in solves),
-            "unbalanced": sum(_imbalance(simulation, step) * scale > UNBALANCED for step in steps),
+            "unbalanced": sum(imbalance(simulation, step) * scale > UNBALANCED for step in steps),
         },
         "diffusion": {
             "solves": len(diffusions),

@@ -213,7 +213,7 @@ class Session:
         self._pulse.steps.append(step)
         self._debt -= step.dt
         self._stale = True
-        if self.simulation.overfull == self.simulation.time:
+        if self.simulation.time in (self.simulation.overfull, self.simulation.unbalanced):
             self._warn(self.simulation.remarks[-1])
 
     def _flush(self) -> bool:
