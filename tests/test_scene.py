@@ -292,6 +292,7 @@ def test_the_search_for_numbers_finds_them():
         ({"domain.size": [1.0]}, ["domain.size", "[1.0]", "2"]),
         ({"domain.size": []}, ["domain.size", "[]", "2"]),
         ({"domain.boundaries": "wet"}, ["domain.boundaries", "wet", "free-slip", "periodic"]),
+        ({"domain.boundaries": ["periodic"] * 3}, ["domain.boundaries.0 is 'periodic': the boundaries are", "a pair"]),
         ({"domain.boundaries": [["no-slip", "wet"]] * 3}, ["domain.boundaries", "wet", "free-slip", "no-slip"]),
         ({"domain.boundaries": [["no-slip", "no-slip"]]}, ["domain", "boundaries", "1", "3"]),
         ({"sources.0.shape": "cube"}, ["sources.0", "shape", "cube", "sphere", "capsule", "cylinder", "box"]),

@@ -201,7 +201,7 @@ def _of_side(side: Any, where: str, axis: int, end: int) -> Iterator[tuple[str, 
         yield f"{where}.{name}", "given", "holds no gas, so it is left out"
     if side.kind.through == "given":
         if side.profiles:
-            yield f"{where}.velocity", "not the same all over", "flows in with one velocity, of numbers"
+            yield f"{where}.velocity", "a profile", "flows in with one velocity, of numbers"
         elif side.velocity[axis] * (1 - 2 * end) < 0:
             yield f"{where}.velocity", list(side.velocity), "flows in there, and leaves through open sides"
 

@@ -231,7 +231,8 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
         return f"{where} is {shown}: it should be a table" + (f" with {', '.join(keys)}." if keys else " of its keys.")
     if path[:2] == ["domain", "boundaries"] and (len(path) < 5 or path[4] == "kind"):
         *keys, last = SideOfBox.model_fields
-        the = near(value, Boundary) if isinstance(value, str) else "the"
+        # A kind that there is stands where a pair does.
+        the = near(value, Boundary) if isinstance(value, str) and value not in list(Boundary) else "the"
         return (
             f"{where} is {shown}: {the} boundaries are one kind for all sides or a pair (lower, upper) per axis, each a kind "
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."

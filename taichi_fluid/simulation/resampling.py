@@ -13,6 +13,7 @@ from .._ti import argument, ti
 from ..boundaries.walls import SCALAR
 from ..grid import Grid
 from ..kernels import Array, float_vector, int_vector, kernel_family
+from ..limits import shortened
 from ..operators.interpolation import sample
 from .simulation import Simulation
 
@@ -101,7 +102,7 @@ def resample(source: Simulation, target: Simulation) -> None:
     """
     for name, flow in (("source", source), ("target", target)):
         if not isinstance(flow, Simulation):
-            raise ValueError(f"{name} is {flow!r}; it is a Simulation, of any resolution")
+            raise ValueError(f"{name} is {shortened(flow)}; it is a Simulation, of any resolution")
     old, new = source.grid, target.grid
     if source is target:
         raise ValueError("source and target are the same simulation")
