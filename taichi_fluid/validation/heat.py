@@ -1,4 +1,4 @@
-"""Heat beside solids: conduction past cylinders that let none through, and convection around one that is hot."""
+"""Heat: past cylinders that let none through, around one that is hot, and what draws air through a chimney."""
 
 import math
 
@@ -93,3 +93,41 @@ def annulus(run: Run) -> None:
         conducted = 2 * math.pi * simulation.scene.fluid.heat_diffusion / math.log(OUTER / CORE)
         found = heat_through_square(simulation, 0.25) / conducted
         run.near(f"Ra {rayleigh}: mean equivalent conductivity", found, wanted, 0.005 * coarser)
+
+
+CHIMNEY = (0.25, 2.0)
+"""Width and height, m; both of its ends are open."""
+HEATER = (0.25, 0.2)
+"""Middle and height of what heats the air in it, m."""
+HEATING = 100.0
+"""K/s, there."""
+EXPANSION = 1 / 300
+"""1/K."""
+
+
+def draught_of_chimney(run: Run, cfl: float) -> float:
+    """The steady speed in a chimney without friction, m/s."""
+    width, height = CHIMNEY
+    middle, deep = HEATER
+    simulation = run.simulation(
+        "chimney",
+        domain={"size": [width, height], "resolution": run.resolution, "boundaries": [["free-slip"] * 2, ["open"] * 2]},
+        fluid={"expansion": EXPANSION},
+        sources=[{"shape": "box", "center": [width / 2, middle], "size": [width, deep], "temperature": HEATING}],
+        solver={"cfl": cfl},
+    )
+    run.advance(simulation, 12.0)
+    return float(simulation.to_numpy("velocity")[1].mean())
+
+
+def chimney(run: Run) -> None:
+    """The case.
+
+    By Bernoulli U²/2 is what lifts the air above the heater, in which it has become warmer by what that gives over U.
+    """
+    middle, deep = HEATER
+    exact = (2 * 9.81 * EXPANSION * HEATING * deep * (CHIMNEY[1] - middle)) ** (1 / 3)
+    # Where the pressure is 0 stands a cell beyond the upper end.
+    within = 0.01 * 64 / run.resolution
+    for cfl in (0.5, 1.5, 3.0):
+        run.near(f"CFL {cfl:g}: draught, over Bernoulli's", draught_of_chimney(run, cfl) / exact, 1.0, within)

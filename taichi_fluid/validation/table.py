@@ -38,6 +38,7 @@ CASES = {
         Case("rolls", "Rayleigh–Bénard convection, Ra 5e3 and 1e4", "Clever and Busse 1974", cavities.rolls, 48, 24),
         Case("dipole", "a dipole meets a wall, Re 625", "Clercx and Bruneau 2006", cavities.dipole, 256, 128),
         Case("conduction", "heat past cylinders that let none through", "Perrins et al. 1979", heat.conduction, 64, 32),
+        Case("chimney", "the draught of a heated chimney", "Bernoulli", heat.chimney, 64, 32),
         Case("annulus", "a hot cylinder in a cold one, Ra 1e3 and 1e4", "Shu 1999", heat.annulus, 64, 32),
         Case(
             "cylinder-20",
