@@ -104,7 +104,9 @@ class _Solid(Config):
         0.0, description="rad/s: one number in 2D, a vector in 3D"
     )
     pivot: Vector | None = Field(None, description="what it turns about at time 0, m; left out, its middle")
-    slip: bool = Field(False, description="whether the fluid slides along it without friction")
+    slip: bool = Field(
+        False, description="whether the fluid slides along it, its speed along the surface the same at it and beside it"
+    )
     begin: float = number(0.0, "s", "time at which it appears", slider=(0, 10), ge=0, le=1e6)
     end: float | None = number(None, "s", "time at which it is gone; left out, never", slider=(0, 20), ge=0, le=1e6)
     colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
