@@ -20,8 +20,6 @@ from .shapes import Placed, SampledDistance, Solid, beyond_sides
 
 FAR = 1e6
 """Distance to the nearest solid where there is none, m."""
-
-
 FLUSH, BEYOND = 0.01, 3.0
 """How near to a side, in cells, a flat end of a solid at rest stands on it, and by how many it goes on beyond."""
 
