@@ -1,5 +1,6 @@
 """A liquid with a surface on one grid: particles carry it, a level set says where it ends, a projection keeps its volume."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,7 +82,6 @@ class Liquid:
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
-        self._viscosity: Viscosity | None = None
         self._foam: Foam | None = None
         self.phi.fill(FAR * grid.dx)
         # Whether what was the surface has gone along since it was found.
@@ -328,17 +328,17 @@ class Liquid:
         self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, self.phi, FEW_LAYERS)
 
-    @property
+    @functools.cached_property
     def viscosity(self) -> Viscosity:
         """What lets friction act, made at its first use."""
-        if self._viscosity is None:
-            self._viscosity = Viscosity(self.grid, self.walls, self.solids)
-        return self._viscosity
+        return Viscosity(self.grid, self.walls, self.solids)
 
     def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
         """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
         self._spacing.restore(self.particles, self.phi, self._crossed)
-        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations)
+        assert self.projection is not None
+        room, open = self._scratch.vector, self.projection.open
+        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations, room, open)
 
     def project(
         self,
@@ -477,7 +477,7 @@ class Liquid:
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
         kept |= {"core": self.core.marks} if self.core.active else {}
-        rubs = self._viscosity is not None and self.solids is not None
+        rubs = "viscosity" in vars(self) and self.solids is not None
         return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
 
     def _sort(self) -> None:

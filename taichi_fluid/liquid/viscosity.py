@@ -22,6 +22,7 @@ from ..kernels.reduce import room_for_partials
 from ..physics.loads import NUMBERS, Rows, load_of, load_sum, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
+from .surface_friction import share_friction
 
 TOLERANCE = 1e-4
 """Residual over that of the velocity as it was, L2."""
@@ -412,7 +413,7 @@ class Viscosity:
         for laid, offset in self._uneven:
             laid.lay(self._d, offset)
 
-    def diffuse(self, velocity, phi, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
+    def diffuse(self, velocity, phi, viscosity: float, dt: float, max_iterations: int, room, open) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled.
 
         Args:
@@ -421,10 +422,13 @@ class Viscosity:
             viscosity: Kinematic, m²/s.
             dt: Seconds.
             max_iterations: Give up after these.
+            room: For the velocity as it is.
+            open: How far faces are open, 0 to 1.
         """
         grid, step = self.grid, dt * viscosity / self.grid.dx**2
         grid.require(phi=phi)
-        grid.require(grid.dim, velocity=velocity)
+        grid.require(grid.dim, velocity=velocity, room=room, open=open)
+        copy_values(velocity, room)
         if self.solids is None:
             others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
         else:
@@ -445,6 +449,7 @@ class Viscosity:
         relative = math.sqrt(square / first) if first > 0 else 0.0
         if self.solids is not None:
             copy_values(velocity, self.rubbed)
+        share_friction(grid, velocity, room, phi, open, step)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         if not math.isfinite(square):
             status = Status.NOT_FINITE
