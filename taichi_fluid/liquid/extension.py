@@ -34,7 +34,7 @@ LEAST = 0.01
 
 
 @ti.func
-def is_on_grid(I, n, axis: ti.template()):
+def _is_on_grid(I, n, axis: ti.template()):
     """Whether a face lies in the box or on a side of it."""
     inside = ti.i32(1)
     for k in ti.static(range(I.n)):
@@ -50,7 +50,7 @@ def _marks_of_weighed(c, I, s, known: Array, n):
     marks = ti.Vector([ti.f32(0.0)] * s.n)
     for axis in ti.static(range(s.n)):
         weighs = ti.cast(known[c + axis * cells_of(s, n)] > 0, ti.i32)
-        marks[axis] = ti.select(weighs & is_on_grid(I, n, axis) == 1, ti.f32(1.0), ti.f32(0.0))
+        marks[axis] = ti.select(weighs & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), ti.f32(0.0))
     return marks
 
 
@@ -65,7 +65,7 @@ def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
         # wherever that can be continued, as in a corner: there nothing holds it, and it would grow.
         theirs = ti.cast((known[face] == 1) | ((known[face] < 0) & (known[face] >= BURIED)), ti.f32)
         own = ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED)) * theirs
-        marks[axis] = ti.select(wet & is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
+        marks[axis] = ti.select(wet & _is_on_grid(I, n, axis) == 1, ti.f32(1.0), own)
     return marks
 
 
@@ -127,7 +127,7 @@ def _extend_at(c, I, s, faces):
     n, layer = faces.n, faces.layer
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        if _lacks(known[face], layer) == 1 and is_on_grid(I, n, axis) == 1:
+        if _lacks(known[face], layer) == 1 and _is_on_grid(I, n, axis) == 1:
             # Most have nothing beside them: one question settles that.
             told = ti.i32(0)
             for k in ti.static(range(s.n)):
@@ -283,7 +283,7 @@ def _restore_at(c, I, s, u: Array, gathered: Array, open: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         on_side = (I[axis] == 1) | (I[axis] == n[axis] + 1)
-        if is_on_grid(I, n, axis) == 1 and (on_side or open[face] == 0):
+        if _is_on_grid(I, n, axis) == 1 and (on_side or open[face] == 0):
             u[face] = gathered[face]
 
 

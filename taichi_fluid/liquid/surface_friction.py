@@ -11,12 +11,14 @@ liquid, and the longer a step, the more of what acts on such a face the implicit
 from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, kernel_family
-from .extension import is_on_grid
 
 
 @argument
 class _Rubbed:
-    """A velocity after friction and ``before`` it, distances to the surface, and how far faces are open."""
+    """A velocity after friction and ``before`` it, distances to the surface, and how far faces are open.
+
+    Axes and neighbours are numbers of the program that runs: of all of them told apart as it is compiled that took six seconds.
+    """
 
     u: object
     before: object
@@ -27,58 +29,81 @@ class _Rubbed:
     share: object
 
     @ti.func
-    def is_open(self, c, I, s, axis: ti.template()):
-        """Whether the lower face of a cell lies in the box, and solids leave any of it."""
-        inside = is_on_grid(I, self.n, axis) == 1
-        return inside and self.open[c + axis * cells_of(s, self.n)] > 0
+    def stride(self, s, axis):
+        """From a cell to the next one along an axis."""
+        found = s[0] * 0
+        for d in ti.static(range(s.n)):
+            found = ti.select(d == axis, s[d], found)
+        return found
 
     @ti.func
-    def is_wet(self, c, s, axis: ti.template()):
+    def beside(self, I, neighbour):
+        """The cell on one side of another; ``neighbour`` counts both sides of the first axis first."""
+        J = I
+        for d in ti.static(range(I.n)):
+            J[d] += ti.select(neighbour // 2 == d, 2 * (neighbour % 2) - 1, 0)
+        return J
+
+    @ti.func
+    def is_open(self, c, I, s, axis):
+        """Whether the lower face of a cell lies in the box or on a side of it, and solids leave any of it."""
+        inside = ti.i32(1)
+        for d in ti.static(range(I.n)):
+            inside &= ti.cast((I[d] >= 1) & (I[d] <= self.n[d] + ti.cast(d == axis, ti.i32)), ti.i32)
+        if inside == 1:
+            inside = ti.cast(self.open[c + axis * cells_of(s, self.n)] > 0, ti.i32)
+        return inside == 1
+
+    @ti.func
+    def is_wet(self, c, s, axis):
         """Whether the lower face of a cell is beside one in the liquid, so that the pressure holds it."""
-        return ti.min(self.phi[c], self.phi[c - s[axis]]) < 0
+        return ti.min(self.phi[c], self.phi[c - self.stride(s, axis)]) < 0
 
     @ti.func
-    def distance(self, c, s, axis: ti.template()):
+    def distance(self, c, s, axis):
         """From the lower face of a cell to the surface, in cells."""
-        return ti.f32(0.5) * (self.phi[c] + self.phi[c - s[axis]]) / self.dx
+        return ti.f32(0.5) * (self.phi[c] + self.phi[c - self.stride(s, axis)]) / self.dx
 
     @ti.func
-    def mass(self, c, s, axis: ti.template()):
+    def mass(self, c, s, axis):
         """Part of the cube around the lower face of a cell that is liquid."""
         return ti.min(ti.max(ti.f32(0.5) - self.distance(c, s, axis), ti.f32(0.0)), ti.f32(1.0))
 
     @ti.func
-    def change(self, c, s, axis: ti.template()):
+    def change(self, c, s, axis):
         """What friction has done to the lower face of a cell, m/s."""
         face = c + axis * cells_of(s, self.n)
         return self.u[face] - self.before[face]
 
     @ti.func
-    def nearness(self, c, I, s, axis: ti.template()):
+    def nearness(self, c, I, s, axis):
         """By how much the wet faces beside the lower one of a cell are nearer to the liquid than that, together, in cells."""
-        total = ti.f32(0.0)
-        for k in ti.static(range(s.n)):
-            for side in ti.static((-1, 1)):
-                J, there = I, c + side * s[k]
-                J[k] += side
-                if self.is_open(there, J, s, axis) and self.is_wet(there, s, axis):
-                    total += ti.max(self.distance(c, s, axis) - self.distance(there, s, axis), ti.f32(0.0))
+        total, here = ti.f32(0.0), self.distance(c, s, axis)
+        for neighbour in range(2 * s.n):
+            J = self.beside(I, neighbour)
+            there = c + (J - I).dot(s)
+            if self.is_open(there, J, s, axis):
+                if self.is_wet(there, s, axis):
+                    total += ti.max(here - self.distance(there, s, axis), ti.f32(0.0))
         return total
 
 
 @ti.func
 def _share_at(c, I, s, given):
     rubbed = loaded(given)
-    for axis in ti.static(range(s.n)):
-        if rubbed.is_open(c, I, s, axis) and rubbed.is_wet(c, s, axis):
-            weight = rubbed.mass(c, s, axis)
+    for axis in range(s.n):
+        is_wet = ti.i32(0)
+        if rubbed.is_open(c, I, s, axis):
+            is_wet = ti.cast(rubbed.is_wet(c, s, axis), ti.i32)
+        if is_wet == 1:
+            here, weight = rubbed.distance(c, s, axis), rubbed.mass(c, s, axis)
             gain = weight * rubbed.change(c, s, axis)
-            for k in ti.static(range(s.n)):
-                for side in ti.static((-1, 1)):
-                    J, there = I, c + side * s[k]
-                    J[k] += side
-                    nearer = rubbed.distance(there, s, axis) - rubbed.distance(c, s, axis)
-                    if nearer > 0 and rubbed.is_open(there, J, s, axis) and not rubbed.is_wet(there, s, axis):
+            for neighbour in range(2 * s.n):
+                J = rubbed.beside(I, neighbour)
+                there = c + (J - I).dot(s)
+                if rubbed.is_open(there, J, s, axis):
+                    nearer = rubbed.distance(there, s, axis) - here
+                    if nearer > 0 and not rubbed.is_wet(there, s, axis):
                         part = rubbed.share * rubbed.mass(there, s, axis) * nearer / rubbed.nearness(there, J, s, axis)
                         weight += part
                         gain += part * rubbed.change(there, s, axis)
