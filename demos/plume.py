@@ -24,7 +24,7 @@ def main(arch: str = "auto", resolution: int = 64, seconds: float = 3.5) -> None
     smoke = simulation.to_numpy("smoke")
     _, y, _ = simulation.grid.cell_centres()
     height = float((smoke * y).sum() / smoke.sum())
-    source = scene.sources[0].geometry()[0][1]
+    source = scene.sources[0].middle[1]
     print(f"{simulation.steps} steps on {arch}: the smoke's centre is at {height:.2f} m, its source at {source:.2f} m")
     assert height > source, "hot smoke must rise"
     left = simulation.diagnostics.divergence(simulation.state.velocity.current).rms

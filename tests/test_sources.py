@@ -47,14 +47,18 @@ def distance(shape, x, a, b, radius):
         axis = b - a
         t = np.clip(((x - a) * axis).sum(axis=0) / max((axis**2).sum(), 1e-20), 0, 1)
         return np.sqrt(((x - a - t * axis) ** 2).sum(axis=0)) - radius
-    if shape == "cylinder":
-        height = np.linalg.norm(b - a)
-        along = ((x - a) * (b - a)).sum(axis=0) / height
-        across = np.sqrt(((x - a - along / height * (b - a)) ** 2).sum(axis=0)) - radius
-        beyond = np.stack([across, np.abs(along - 0.5 * height) - 0.5 * height])
-    else:
-        beyond = np.abs(x - a) - b
+    beyond = np.abs(x - a) - b
     return np.sqrt((np.maximum(beyond, 0) ** 2).sum(axis=0)) + np.minimum(beyond.max(axis=0), 0)
+
+
+def between_ends(x, a, b, radius):
+    """Distances to the side of a cylinder and to its ends, each as if there were nothing else."""
+    x, a, b = np.asarray(x, float), np.asarray(a, float), np.asarray(b, float)
+    a, b = (v.reshape(-1, *(1,) * (x.ndim - 1)) for v in (a, b))
+    height = np.linalg.norm(b - a)
+    along = ((x - a) * (b - a)).sum(axis=0) / height
+    across = np.sqrt(((x - a - along / height * (b - a)) ** 2).sum(axis=0)) - radius
+    return across, np.abs(along - 0.5 * height) - 0.5 * height
 
 
 def covered(grid, shape, a, b, radius, component=None):
@@ -62,7 +66,8 @@ def covered(grid, shape, a, b, radius, component=None):
     x = [np.broadcast_to(c, grid.shape).copy() for c in grid.cell_centres()]
     if component is not None:
         x[component] = x[component] - 0.5 * grid.dx
-    return np.clip(0.5 - distance(shape, x, a, b, radius) / grid.dx, 0, 1)
+    away = between_ends(x, a, b, radius) if shape == "cylinder" else [distance(shape, x, a, b, radius)]
+    return np.prod([np.clip(0.5 - each / grid.dx, 0, 1) for each in away], axis=0)
 
 
 @pytest.mark.vulkan_too

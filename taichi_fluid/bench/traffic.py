@@ -219,6 +219,7 @@ TRAFFIC = {
     "tension_kernels.smooth": ("a", "out"),
     "tension_kernels.find_curvature": ("a", "out"),
     "tension_kernels.press": ("phi", ""),
+    "sharing_kernels.share": ("u before phi open", "u"),
     "viscosity_kernels.set_up": ("phi open  phi felt open", "felt  inv_diag"),
     "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),
     "viscosity_kernels.iterate": (

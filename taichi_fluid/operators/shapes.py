@@ -32,13 +32,19 @@ def box_distance(x, a, b, radius):
 
 
 @ti.func
-def cylinder_distance(x, a, b, radius):
-    """Distance to a cylinder with flat ends ``a`` and ``b``; in 2D a rectangle of half width ``radius``."""
+def _beyond_cylinder(x, a, b, radius):
+    """How far beyond the side of a cylinder, and beyond its ends, a place is; negative within each."""
     axis = b - a
     height = ti.max(length(axis), ti.f32(1e-20))
     along = (x - a).dot(axis) / height
     across = length(x - a - along / height * axis) - radius
-    beyond = ti.abs(along - ti.f32(0.5) * height) - ti.f32(0.5) * height
+    return across, ti.abs(along - ti.f32(0.5) * height) - ti.f32(0.5) * height
+
+
+@ti.func
+def cylinder_distance(x, a, b, radius):
+    """Distance to a cylinder with flat ends ``a`` and ``b``; in 2D a rectangle of half width ``radius``."""
+    across, beyond = _beyond_cylinder(x, a, b, radius)
     outside = ti.sqrt(ti.max(across, ti.f32(0.0)) ** 2 + ti.max(beyond, ti.f32(0.0)) ** 2)
     return outside + ti.min(ti.max(across, beyond), ti.f32(0.0))
 
@@ -90,6 +96,26 @@ def open_moment(a, b, c):
 def coverage(distance, inv_dx):
     """Fraction of a cell, 0 to 1, that lies inside a shape whose surface is ``distance`` away from its centre."""
     return ti.min(ti.max(ti.f32(0.5) - distance * inv_dx, ti.f32(0.0)), ti.f32(1.0))
+
+
+@ti.func
+def _cylinder_cover(x, a, b, radius, inv_dx):
+    """Across and along by themselves: of the distance alone a rim would cover as much as the more open of both."""
+    across, beyond = _beyond_cylinder(x, a, b, radius)
+    return coverage(across, inv_dx) * coverage(beyond, inv_dx)
+
+
+def cover_of(shape: str):
+    """What fraction of a cell around ``x`` one of the ``SHAPES`` covers, a function of x, a, b, radius and 1 / dx."""
+    if shape == "cylinder":
+        return _cylinder_cover
+    distance = SHAPES[shape]
+
+    @ti.func
+    def cover(x, a, b, radius, inv_dx):
+        return coverage(distance(x, a, b, radius), inv_dx)
+
+    return cover
 
 
 SHAPES = {"sphere": sphere_distance, "capsule": capsule_distance, "box": box_distance, "cylinder": cylinder_distance}

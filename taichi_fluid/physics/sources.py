@@ -9,7 +9,7 @@ from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.noise import value_noise
-from ..operators.shapes import SHAPES, coverage
+from ..operators.shapes import cover_of
 
 MOTTLE_SPEED = 6.0
 """How many of its own features the mottling of a source moves through in a second."""
@@ -17,12 +17,12 @@ MOTTLE_SPEED = 6.0
 
 @argument
 class Region:
-    """What a source covers: a shape at ``a`` and ``b``, whose ``distance`` is one of ``operators.shapes.SHAPES``.
+    """What a source covers: a shape at ``a`` and ``b``, whose ``cover`` is what ``operators.shapes.cover_of`` has of it.
 
     Along an axis with a ``period``, m, it is there again after that; 0 says that it is not.
     """
 
-    distance: object
+    cover: object
     origin: object
     dx: object
     period: object
@@ -49,7 +49,7 @@ class Region:
                 if self.period[axis] > 0:
                     y[axis] += ti.cast(rest % ti.i32(3) - ti.i32(1), ti.f32) * self.period[axis]
                     rest = rest // ti.i32(3)
-            part = coverage(self.distance(y, self.a, self.b, self.radius), ti.f32(1.0) / self.dx)
+            part = self.cover(y, self.a, self.b, self.radius, ti.f32(1.0) / self.dx)
             if part > 0:
                 covered += part
                 way = y - self.a
@@ -109,7 +109,7 @@ def _fade_at(c, I, s, a: Array, offset, amount):
 @kernel_family
 def source_kernels(loops, shape, collocated):
     IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
-    distance = SHAPES[shape]
+    cover = cover_of(shape)
 
     @ti.kernel
     def add_rate(
@@ -117,7 +117,7 @@ def source_kernels(loops, shape, collocated):
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
         strength: ti.f32, frequency: ti.f32, phase: FloatVector,
     ):  # fmt: skip
-        region, mottle = Region(distance, origin, dx, period, a, b, radius), Mottle(strength, frequency, phase)
+        region, mottle = Region(cover, origin, dx, period, a, b, radius), Mottle(strength, frequency, phase)
         each_cell_in(lower, upper, n, _add_rate_at, (out, offset, amount, region, mottle))
 
     @ti.kernel
@@ -125,7 +125,7 @@ def source_kernels(loops, shape, collocated):
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        region = Region(distance, origin, dx, period, a, b, radius)
+        region = Region(cover, origin, dx, period, a, b, radius)
         each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, region))
 
     @ti.kernel
@@ -133,7 +133,7 @@ def source_kernels(loops, shape, collocated):
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
         origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        region = Region(distance, origin, dx, period, a, b, radius)
+        region = Region(cover, origin, dx, period, a, b, radius)
         each_cell_in(lower, upper, n, _drive_at, (velocity, target, n, region, collocated))
 
     return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
