@@ -320,9 +320,10 @@ class Simulation(Engine, Flow):
         for look in list(self.after_step):
             look()
         step = Step(dt, self.pressure_result, stage_ms, tuple(self.diffusion_results))
-        speed = max(self._fastest(self.speed), STILL * self.lifted * self.time)
-        if self.unbalanced is None and imbalance(self, step) * self.grid.dx > UNBALANCED * speed > 0:
-            self.unbalanced = self.time
+        if self.unbalanced is None:
+            speed = max(self._fastest(self.speed), STILL * self.lifted * self.time)
+            if imbalance(self, step) * self.grid.dx > UNBALANCED * speed > 0:
+                self.unbalanced = self.time
         return step
 
     def _parts(self, stage: Stage, dt: float) -> Iterator[None]:
