@@ -59,6 +59,11 @@ LOWEST, HIGHEST = -0.2, 0.4
 """Cells that it is raised by: particles in disorder make it lie lower than those of a lattice do."""
 SPRAY = 0.75
 """Cells beyond the surface from which on particles are none of what lies below it."""
+AIRLESS = 1.5
+"""How deep below the surface that was there, in cells, lies what air has no way to in a step. A jet that meets a wall draws its particles
+into lines, cells apart; what opened between them would suck the liquid in, as a vacuum does."""
+AWAY = 3
+"""Cells from an open side that what is sucked in there comes to in a step."""
 CLEAR = 2.0
 """How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
 OPENING = 2
@@ -157,13 +162,25 @@ class _Surface:
         """The distance of the surface to stay at, in cells, as far as that is ``near`` what particles show.
 
         Also where they show no more than that it is far, in the air or in the liquid: a surface that jumped there would raise waves.
+        What comes from deep in the liquid is no air, however far apart a flow has drawn the particles.
         """
         distance = shown
         if is_sure(self.there[c] / mirrors.solids.dx):
             there = straightened(c, I, s, self.there, mirrors.solids, mirrors.given) / mirrors.solids.dx - self.lift[1]
             off = self.stays * near
             distance = ti.min(ti.max(there, shown - off), shown + off)
+        elif self.is_airless(c, I, s, mirrors) == 1:
+            distance = ti.f32(-BELOW)
         return distance
+
+    @ti.func
+    def is_airless(self, c, I, s, mirrors):
+        """Whether a cell is so deep below the surface to stay at, and so far from open sides, that no air comes there in a step."""
+        airless = ti.cast(self.stays > 0 and self.there[c] < ti.f32(-AIRLESS) * mirrors.solids.dx, ti.i32)
+        for axis in ti.static(range(s.n)):
+            airless &= mirrors.closed[2 * axis] | ti.cast(I[axis] > AWAY, ti.i32)
+            airless &= mirrors.closed[2 * axis + 1] | ti.cast(mirrors.solids.n[axis] - AWAY >= I[axis], ti.i32)
+        return airless
 
     @ti.func
     def is_thin(self, c, I, s, solids):
