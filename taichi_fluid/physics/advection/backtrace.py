@@ -159,17 +159,21 @@ def _find_mean_velocity(strip, origin, step, mean: ti.template(), trace, own: ti
 
 
 @ti.func
-def _end_path(k, origin, mean: ti.template(), step, trace, free: ti.template(), forward):
+def _end_path(k, strip, origin, mean: ti.template(), step, trace, free: ti.template(), forward):
     """Displacement to where a path ends, at the latest at a solid, in ``mean``; ``free`` is how much of it leads there.
 
-    What goes back as far as a solid, or forward as far as one, is not traced there and back: it is marked.
+    What goes back as far as a solid, or forward as far as one, is not traced there and back: it is marked. From a closed face it
+    goes as far as the velocity that stands there for the fluid beside it, of whose paths it is a part.
     """
     q = column(origin.points, k)
     way = step * column(mean, k)
     if ti.static(trace.spec.solids):
         way = within_reach(way)
-        part = open_part(q, q + way, trace.visibility, trace.n, trace.period)
-        way *= part
+        part, closed = open_part(q, q + way, trace.visibility, trace.n, trace.period), ti.i32(0)
+        if ti.static(trace.spec.faces):
+            face = lane(strip.first, k) + origin.axis * cells_of(strides_of(trace.n), trace.n)
+            closed = ti.cast(trace.visibility.open[face] == 0, ti.i32)
+        way *= ti.select(closed == 1, ti.f32(1.0), part)
         if forward == 1:
             if ti.min(free[k], part) < 1:
                 way = marked(way)
@@ -228,7 +232,7 @@ def _trace_strip(strip, axis, trace):
         scale = step if ti.static(own) else ti.f32(1.0)
         _find_mean_velocity(strip, origin, step, mean, trace, own)
         if ti.static(not own):
-            strip.each(_end_path, (origin, mean, step, trace, free, way))
+            strip.each(_end_path, (strip, origin, mean, step, trace, free, way))
         if way == 0:
             _put(strip, trace.departure, axis, scale, mean, trace)
             _note_long(strip, scale, mean, trace)

@@ -170,6 +170,14 @@ class Prediction:
 
 
 @ti.func
+def _stay_where_closed(k, c, a, found: ti.template(), transport):
+    """Through a closed face nothing comes: what stands there for the fluid beside a solid is that of the fluid beside it."""
+    here, n = cell_of_strip(c, k), transport.n
+    open = transport.visibility.open[here + transport.paths.axis * cells_of(strides_of(n), n)]
+    found[ti.i32(VALUE), k] = ti.select(open > 0, found[ti.i32(VALUE), k], a.array[a.offset + here])
+
+
+@ti.func
 def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
     strip, anything = Strip(c, I, m, width), _is_anything_near(I, transport)
     if ti.static(transport.spec.sparse):
@@ -178,6 +186,9 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
     if anything == 1:
         found, known = strip.matrix(3), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, a, known, found, loaded(transport))
+        if ti.static(transport.spec.solids):
+            if transport.paths.axis >= 0:
+                strip.each(_stay_where_closed, (c, a, found, transport))
         strip.each(put_line, (prediction.value, c, found, VALUE))
         strip.each(put_line, (prediction.least, c, found, LEAST))
         strip.each(put_line, (prediction.most, c, found, MOST))
