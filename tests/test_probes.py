@@ -241,6 +241,7 @@ def test_heat_leaves_a_solid_through_planes_around_it():
         {"name": f"p{k}", "kind": "plane", "quantity": "temperature", "axis": axis, "position": at, **region}
         for k, (axis, at, region) in enumerate(around)
     ]
+    rows += [{"name": f"s{k}", "kind": "exchange", "quantity": "temperature", "solid": k} for k in range(2)]
     with Probes(simulation, rows) as probes:
         for _ in range(60):
             simulation.step()
@@ -248,6 +249,36 @@ def test_heat_leaves_a_solid_through_planes_around_it():
     leaves, taken = -found[0] + found[1] - found[2] + found[3], -found[4] + found[5] - found[6] + found[7]
     assert leaves == pytest.approx(taken, rel=1e-3) and leaves > 0.5
     assert found[8] == 0.0
+    assert probes.rows[-1]["s0"] == pytest.approx(taken, rel=1e-3) and probes.rows[-1]["s1"] == 0.0
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("hot", [{"temperature": 1.0}, {"temperature_flux": 0.5}], ids=str)
+def test_what_a_solid_gives_is_what_comes_into_a_box(dim, hot):
+    """Also across a seam: one of two half balls is its image. Steps are short beside the layer that grows."""
+    config = scene(
+        (24,) * dim, 1 / 24, {"heat_diffusion": 0.01}, {"dt": 0.01, "tolerance": 1e-6}, boundaries="periodic"
+    )
+    ball, cold = ({"shape": "sphere", "center": [x, *[0.5] * (dim - 1)], "radius": 0.2} for x in (0.0, 0.5))
+    simulation = Simulation(config.with_values({"solids": [ball | hot, cold]}))
+    fluid = simulation.solids.fluid.to_numpy().reshape((26,) * dim)[(slice(1, -1),) * dim]
+    holds, beside = "temperature" in hot, np.abs(simulation.grid.cell_centres()[0] - 0.5) > 0.24
+    part = np.where(holds & beside, fluid > 0, fluid)  # beside what holds a value cells count whole
+    amounts, given = [], []
+    for _ in range(12):
+        simulation.step()
+        amounts.append((part * simulation.to_numpy("temperature")).sum() / 24**dim)
+        given.append(simulation.solids.exchange(0, "temperature"))
+    came = np.sum(0.005 * (np.array(given[2:]) + given[1:-1]))
+    assert amounts[-1] - amounts[1] == pytest.approx(came, rel=0.01)
+    assert simulation.solids.exchange(1, "temperature") == 0.0
+    if not holds:
+        surface = (2 * np.pi * 0.2, 4 * np.pi * 0.04)[dim - 2]
+        assert given[-1] == pytest.approx(0.5 * surface, rel=0.02)
+    with pytest.raises(ValueError, match="quantity is 'heat'; this flow carries"):
+        simulation.solids.exchange(0, "heat")
+    with pytest.raises(ValueError, match="there is no solid 2"):
+        simulation.solids.exchange(2, "temperature")
 
 
 def test_times_come_by_steps_or_by_seconds():
@@ -387,6 +418,7 @@ def test_a_plot_has_a_panel_for_each_probe(tmp_path):
         ("integral", "enstrophy", ("m²/s²", "m³/s²")),
         ("gauge", None, ("m", "m")),
         ("load", None, ("N/m", "N")),
+        ("exchange", "temperature", ("K m²/s", "K m³/s")),
     ],
 )
 def test_what_a_probe_measures_has_a_unit(kind, quantity, units):

@@ -60,6 +60,7 @@ TRAFFIC = {
     "scalar_kernels.compute_beside_surfaces": ("a:1 mask weights part", "held out"),
     "scalar_kernels.add_given": ("mask owner distance", ""),
     "scalar_kernels.divide_by_part": ("a mask part", "a"),
+    "scalar_kernels.sum_exchanged": ("fluid distance owner", ""),
     "sum_kernels.sum_rhs": ("rhs", ""),
     "source_kernels.add_rate": ("out:1@box", "out:1@box"),
     "source_kernels.raise_to": ("out:1@box", "out:1@box"),

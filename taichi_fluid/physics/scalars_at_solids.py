@@ -14,7 +14,7 @@ from dataclasses import replace
 from .._ti import argument, ti
 from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
-from ..kernels import Array, cells_of, kernel_family
+from ..kernels import Array, add, cells_of, int_vector, kernel_family, numbers_of, room_for_partials
 from ..operators.differences import covered_area
 from ..operators.interpolation import step_to_corner
 from ..operators.sampling import Component
@@ -110,10 +110,17 @@ class Solved:
 
 
 @ti.func
+def _is_free(c, s, fluid: Array, surfaces):
+    """Whether a cell has its own value: it is fluid, and its centre lies in no solid that holds one."""
+    free = ti.i32(0)
+    if fluid[c] > 0:
+        free = ti.i32(1) - surfaces.holds_at(c, s)
+    return free
+
+
+@ti.func
 def _mark_free_at(c, I, s, fluid: Array, surfaces, free: Array):
-    free[c] = ti.f32(0.0)
-    if fluid[c] > 0 and surfaces.holds_at(c, s) == 0:
-        free[c] = ti.f32(1.0)
+    free[c] = ti.cast(_is_free(c, s, fluid, surfaces), ti.f32)
 
 
 @ti.func
@@ -177,6 +184,25 @@ def _add_given_at(c, I, s, mask: Array, surfaces, open: Array, n, scale, out: Ar
             out[c] = out[c] + scale * flux * length(covered_area(open, c, s, n))
 
 
+@ti.func
+def _exchanged_at(c, I, s, a, fluid: Array, solved, surfaces, rows, spread):
+    """What the solids of some ``rows``, from the first to before the last, give a cell, over the area of a face, m/s times its unit."""
+    value = ti.f32(0.0)
+    if _is_free(c, s, fluid, surfaces) == 1:
+        for axis in ti.static(range(s.n)):
+            for side in ti.static((-1, 1)):
+                place = solved.beside(c, I, s, axis, side)
+                if solved.wrap[axis] == 1 or not solved.ends_at(I, axis, side):
+                    row = surfaces.row_at(place, s)
+                    if _is_free(place, s, fluid, surfaces) == 0 and row >= rows[0] and row < rows[1]:
+                        held = surfaces.table[row] * (surfaces.table[row + 1] - a.array[a.offset + c])
+                        value += spread * surfaces.weight_at(c, place, s) * held
+        own = surfaces.row_at(c, s)
+        if own >= rows[0] and own < rows[1]:
+            value += surfaces.table[own + 2] * length(covered_area(solved.open, c, s, solved.n))
+    return value
+
+
 @kernel_family
 def scalar_kernels(loops):
     Index, Box, each_cell = loops.IntVector, ti.types.vector(2 * loops.dim, ti.f32), loops.each_cell
@@ -236,7 +262,27 @@ def scalar_kernels(loops):
     def divide_by_part(a: Array, mask: Array, part: Array, n: Index):
         each_cell(n, _divide_by_part_at, (a, mask, part))
 
-    made = (mark_free, set_held, compute_weights, compute_beside_surfaces, add_given, divide_by_part)
+    @ti.kernel
+    def sum_exchanged(
+        a: Array,
+        offset: ti.i32,
+        spread: ti.f32,
+        rows: ti.types.vector(2, ti.i32),
+        fluid: Array,
+        open: Array,
+        wrap: Index,
+        sums: Array,
+        out: Array,
+        n: Index,
+        distance: Array,
+        owner: Array,
+        table: Array,
+    ):
+        solved, surfaces = Solved(None, n, wrap, open, None, None), Surfaces(distance, owner, table)
+        what = Component(a, offset)
+        loops.reduce_to(out, 0, n, sums, ti.f32(0.0), add, _exchanged_at, (what, fluid, solved, surfaces, rows, spread))
+
+    made = (mark_free, set_held, compute_weights, compute_beside_surfaces, add_given, divide_by_part, sum_exchanged)
     return {each.__name__: each for each in made} | {"Box": Box}
 
 
@@ -250,7 +296,7 @@ class ScalarsAtSolids:
     def __init__(self, solids: Solids):
         self.solids, self.grid = solids, solids.grid
         self._free, self._part = self.grid.array(), self.grid.array()
-        self._kernels = scalar_kernels(self.grid.loops)
+        self._kernels, self._room = scalar_kernels(self.grid.loops), None
 
     def _where(self, name: str | None, k: int) -> tuple:
         return self.grid.n, self.solids.distance, self.solids.owner, self.solids.conditions(name, k)
@@ -285,6 +331,20 @@ class ScalarsAtSolids:
     def spread(self, rhs, mask) -> None:
         """Make of what cells gain by how much their values rise."""
         self._kernels.divide_by_part(rhs, mask, self._part, self.grid.n)
+
+    def exchanged(self, index: int, a, offset: int, name: str, diffusivity: float) -> float:
+        """What the solid of a number gives of a scalar in a second: its unit times m³/s (2D: m²/s), as ``a`` is now.
+
+        ``diffusivity`` is in m²/s. What it holds enters by the difference to the cells beside it, what it gives as it says.
+        """
+        grid, solids, images = self.grid, self.solids, self.solids.images
+        if self._room is None:
+            self._room = room_for_partials(), ti.ndarray(ti.f32, 1)
+        rows = int_vector(2)(ROW * index * images, ROW * (index + 1) * images)
+        what, wrap = (a, offset, diffusivity / grid.dx, rows), int_vector(grid.dim)(*map(int, solids.walls.periodic))
+        where = self._where(name, offset // grid.cells)
+        self._kernels.sum_exchanged(*what, solids.fluid, solids.open, wrap, *self._room, *where)
+        return numbers_of(self._room[1])[0] * grid.dx ** (grid.dim - 1)
 
     def set_held(self, a, offset: int, name: str | None) -> None:
         """Set cells whose centre lies in a solid to what that holds."""

@@ -51,6 +51,7 @@ PROBES = {
     "extreme": ProbeKind(("quantity",), _REGION, others=FLOW[1:]),
     "gauge": ProbeKind(("at", "to"), liquid=True),
     "load": ProbeKind(("solid",)),
+    "exchange": ProbeKind(("quantity", "solid"), fields=False),
 }
 """Every kind of probe by its name."""
 
@@ -59,9 +60,9 @@ class Probe(Config):
     """Something that is measured again and again; see ``PROBES`` for what each kind needs."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="what its columns are called")
-    kind: Literal["point", "line", "plane", "integral", "extreme", "gauge", "load"] = Field(
+    kind: Literal["point", "line", "plane", "integral", "extreme", "gauge", "load", "exchange"] = Field(
         description="the value at a point, values along a line, the flux through a plane, the integral over a region, "
-        "least and largest value in it, how much of a line is in a liquid, or the force and torque on a solid"
+        "least and largest value in it, how much of a line is in a liquid, the force and torque on a solid, or what one gives"
     )
     quantity: str | None = Field(
         None, description="what is measured; of a plane, and of a region of a liquid, also 'volume', the fluid itself"
@@ -96,8 +97,8 @@ class Probe(Config):
         if quantity in OF_ALL:
             return OF_ALL[quantity][dim - 2]
         unit = "1" if quantity == VOLUME else unit_of(quantity)
-        if self.kind in ("plane", "integral"):
-            factor = f"{room}/s" if self.kind == "plane" else room
+        if self.kind in ("plane", "exchange", "integral"):
+            factor = room if self.kind == "integral" else f"{room}/s"
             return factor if unit == "1" else f"{unit} {factor}"
         return unit
 

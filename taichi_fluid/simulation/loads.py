@@ -9,9 +9,11 @@ import numpy as np
 
 from ..boundaries.solids import Faces, Solid, Solids
 from ..boundaries.walls import Walls
+from ..carried import rate_of
 from ..grid import Grid
 from ..kernels import copy_values
 from ..physics.loads import Load, Loads
+from ..physics.scalars_at_solids import ScalarsAtSolids
 
 
 class Earlier(NamedTuple):
@@ -66,13 +68,7 @@ class SolidsInFlow(Solids):
             ValueError: for a number that no solid has.
             RuntimeError: if the flow is gone, if a step was begun and not ended, or if Taichi was re-initialised.
         """
-        flow, count = self._flow(), len(self.solids)
-        if flow is None:
-            raise RuntimeError("the flow that these solids stand in is gone: keep its Simulation")
-        if isinstance(index, bool) or index not in range(count):
-            raise ValueError(f"there is no solid {index!r}: the {count} of this flow have the numbers from 0 on")
-        self.grid.require_runtime()
-        flow.require_whole()
+        flow = self._flow_around(index)
         pressure, friction = np.zeros((2, 3)), np.zeros((2, 3))
         if self.solids[index].present(flow.time):
             earlier = flow.earlier if flow.earlier and flow.earlier.steps == flow.steps - 1 else None
@@ -85,6 +81,41 @@ class SolidsInFlow(Solids):
                     index, flow.liquid.phi, flow.scene.fluid.rho * flow.scene.fluid.viscosity
                 )
         return Load.of(pressure, friction, self.grid.dim)
+
+    def exchange(self, index: int, quantity: str) -> float | list[float]:
+        """What the solid of a number gives the fluid of a quantity each second, now: its unit times m³/s (2D: m²/s).
+
+        Below 0 where it takes. What it holds, ``values``, passes by diffusion, by the difference to the cells beside it; what it
+        has in ``fluxes`` through each m² of its surface. Of several components one number each. A solid that has neither
+        of the quantity, or is not there, gives nothing.
+
+        Raises:
+            ValueError: for a number that no solid has, and a quantity that the flow does not carry.
+            RuntimeError: as ``load``.
+        """
+        flow = self._flow_around(index)
+        carried = flow.state.carried
+        if quantity not in carried:
+            raise ValueError(f"quantity is {quantity!r}; this flow carries {', '.join(carried) or 'nothing'}")
+        what, solid = carried[quantity], self.solids[index]
+        there = solid.present(flow.time) and (quantity in solid.values or quantity in solid.fluxes)
+        spread = rate_of(flow.scene.fluid, what.row, "diffusivity")
+        given = [
+            self._scalars.exchanged(index, what.current, begin, quantity, spread) if there else 0.0
+            for begin in what.begins()
+        ]
+        return given if len(given) > 1 else given[0]
+
+    def _flow_around(self, index: int) -> Any:
+        """The flow that they stand in, between two steps, of which the solid of a number is to be asked."""
+        flow, count = self._flow(), len(self.solids)
+        if flow is None:
+            raise RuntimeError("the flow that these solids stand in is gone: keep its Simulation")
+        if isinstance(index, bool) or index not in range(count):
+            raise ValueError(f"there is no solid {index!r}: the {count} of this flow have the numbers from 0 on")
+        self.grid.require_runtime()
+        flow.require_whole()
+        return flow
 
     def _pressure(self, flow: Any, index: int) -> np.ndarray:
         """That of the only projection, or the mean of those of both halves."""
@@ -119,6 +150,10 @@ class SolidsInFlow(Solids):
     @functools.cached_property
     def _loads(self) -> Loads:
         return Loads(self.grid, self.walls, self)
+
+    @functools.cached_property
+    def _scalars(self) -> ScalarsAtSolids:
+        return ScalarsAtSolids(self)
 
     @functools.cached_property
     def _diffused(self):

@@ -392,6 +392,11 @@ class Gauge:
         getattr(kernels, kernel)(array, begin, fluid, *where, self._partials, self._out, *more)
         return numbers_of(self._out)
 
+    def exchange(self, probe: Probe) -> dict[str, float]:
+        """What a solid gives, in m³/s (2D: m²/s) times the unit of what is carried."""
+        given = np.atleast_1d(self.simulation.solids.exchange(probe.solid, probe.quantity))
+        return {_ends(k, given): float(value) for k, value in enumerate(given)}
+
     def load(self, probe: Probe) -> dict[str, float]:
         """Force, N (2D: N/m), of pressure and of friction too, and torque, N m (2D: N), on a solid."""
         load = self.simulation.solids.load(probe.solid)
@@ -435,4 +440,5 @@ _MEASURES = {
     "extreme": Gauge.extremes,
     "gauge": Gauge.gauge,
     "load": Gauge.load,
+    "exchange": Gauge.exchange,
 }
