@@ -27,7 +27,7 @@ from ..kernels import (
 from ..operators.ghosts import ghost_kernels
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
-from .level_set import MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
+from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
 from .motion import away_from, distance_at
 from .particles import FULL, Cloud, Particles, vector_at
 from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
@@ -62,6 +62,9 @@ SPRAY = 0.75
 AIRLESS = 1.5
 """How deep below the surface that was there, in cells, lies what air has no way to in a step. A jet that meets a wall draws its particles
 into lines, cells apart; what opened between them would suck the liquid in, as a vacuum does."""
+UNFILLED = 0.5 * (BELOW - DEEPEST)
+"""How deep a cell then counts as, in cells: too deep for its distance to mean anything, and not so deep that it has to be filled, as
+there may be as many particles as there should be. What it lacks ``Crowding`` gathers."""
 AWAY = 3
 """Cells from an open side that what is sucked in there comes to in a step."""
 CLEAR = 2.0
@@ -170,7 +173,7 @@ class _Surface:
             off = self.stays * near
             distance = ti.min(ti.max(there, shown - off), shown + off)
         elif self.is_airless(c, I, s, mirrors) == 1:
-            distance = ti.f32(-BELOW)
+            distance = ti.min(shown, ti.f32(-UNFILLED))
         return distance
 
     @ti.func
