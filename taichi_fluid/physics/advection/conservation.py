@@ -240,10 +240,13 @@ def covering_kernels(loops, spec):
         ti.loop_config(serialize=True)
         for _ in range(1):
             covered, gone, bare, free = loops.reduced(partials, none, add)
+            # A solid covers as much as it uncovers, but for what the cells make of that from step to step; the least of both
+            # would make what lies behind it more each time. One that comes or goes does but one of them, and owes nothing.
             least = ti.min(gone, free)
             owed[0] = ti.f32(0.0)
             if least > 0:
-                owed[0] = least * (covered / gone - bare / free)
+                passed = ti.min(ti.f32(0.5) * (gone + free), ti.f32(2.0) * least)
+                owed[0] = passed * (covered / gone - bare / free)
 
     return (cover,)
 
