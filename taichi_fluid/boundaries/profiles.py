@@ -140,9 +140,16 @@ class Plane:
         self.places = places_on_side(grid.shape, grid.size, axis, end, place)
         self.kernels = profile_kernels(grid.loops, axis)
 
-    def numbers(self, side: Side, number: Callable[[Side], float | Profile], time: float, what: str) -> np.ndarray:
-        """What each patch of the side says, at the places on it."""
-        return on_side(side, number, self.places, self.axis, self.grid.dx, time, what)
+    def numbers(
+        self,
+        side: Side,
+        number: Callable[[Side], float | Profile],
+        time: float,
+        what: str,
+        *weight: Callable[[Side], float],
+    ) -> np.ndarray:
+        """What each patch of the side says, at the places on it; between two of them by ``weight``, else alike."""
+        return on_side(side, number, self.places, self.axis, self.grid.dx, time, what, *weight)
 
     def given(self, profile: Profile, time: float, what: str, part: Part | None = None) -> np.ndarray:
         """What a profile says at the places on it, or at those that belong to a part, flat."""
@@ -203,7 +210,8 @@ class LaidSide:
             time: The time.
             pads: Of each side, flat, the rule for what lies beyond it and what is given there, as one number.
         """
-        self.lay_values(self.plane.numbers(self._side, lambda patch: self._rule(patch).given, time, self._what), pads)
+        rule, told = self._rule, lambda patch: 1.0 - self._rule(patch).follows
+        self.lay_values(self.plane.numbers(self._side, lambda patch: rule(patch).given, time, self._what, told), pads)
 
     def lay_values(self, given: np.ndarray, pads: Sequence[tuple[Rule, float]]) -> None:
         """Have these values at the places of the side; ``pads`` as in ``set``."""
