@@ -70,7 +70,7 @@ def one_sentence(done: subprocess.CompletedProcess, status: int = 2) -> str:
 def recording(tmp_path_factory):
     """``run`` of a scene file without a display: the process, and the folder that it ran in."""
     folder = tmp_path_factory.mktemp("recording")
-    scene = preset("plume").with_values({"name": "small", "domain.resolution": 16})
+    scene = preset("plume").with_values({"name": "small", "domain.resolution": 16, "live.pace": 0.5})
     (folder / "scene.toml").write_text(scene.dumps(), encoding="utf-8")
     return run(["run", "scene.toml", *ON_CPU, "--json", "numbers.json"], folder), folder
 
@@ -94,6 +94,8 @@ def test_the_video_has_the_frames_and_the_size_that_were_asked_for(recording):
     pictures = pictures_in(folder / "small.mp4")
     assert [picture.shape for picture in pictures] == [(64, 64, 3)] * 3
     assert np.abs(pictures[-1].astype(int) - pictures[0]).max() > 20, "something has happened"
+    with av.open(str(folder / "small.mp4")) as film:
+        assert film.streams.video[0].average_rate == 12, "24 pictures of each second of the scene, which takes two"
     # Three pictures of half the size side by side, 4 pixels apart.
     assert pictures_in(folder / "small.png")[0].shape == (32, 3 * 32 + 2 * 4, 3)
 

@@ -30,3 +30,10 @@ def test_a_preset_runs_and_shows_something(name):
         assert np.abs(picture - empty).max() > 4, "that was not there at the beginning"
     for quantity in simulation.state.quantities():
         assert np.isfinite(simulation.to_numpy(quantity.name)).all(), quantity.name
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_film_of_a_preset_can_be_watched(name):
+    """That of ``crown``, of which a second is 25 ms, was over in those."""
+    output, pace = tf.preset(name).output, tf.preset(name).live.pace
+    assert 20 <= output.fps * pace <= 60 and output.frames >= 1.5 * output.fps * pace

@@ -266,7 +266,7 @@ def test_the_search_for_numbers_finds_them():
         ({"gravity": [0.0, -1.0, 0.0]}, ["unknown key 'gravity'", "did you mean 'fluid.gravity'?"]),
         ({"fluid.cfl": 1.0}, ["did you mean 'solver.cfl'?"]),
         ({"sources.0.radios": 1.0}, ["sources.0.radios", "radius", "ends"]),
-        ({"sources.0.center": [1, 1, 1]}, ["sources.0.center", "radius"]),
+        ({"sources.0.center": [1, 1, 1]}, ["unknown key 'sources.0.center': the keys of", "radius"]),
         ({"sources.3.smoke": 1.0}, ["sources.3.smoke", "3"]),
         ({"sources.x.smoke": 1.0}, ["sources.x.smoke"]),
         ({"sources.-1.smoke": 1.0}, ["sources.-1.smoke"]),

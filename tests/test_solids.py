@@ -209,6 +209,12 @@ def test_a_pose_that_is_none_is_refused_by_name_and_time(field, value, allowed):
         Solids(grid, walls, solids)
 
 
+def test_solids_of_python_are_solids():
+    made = scene((8, 8), 1 / 8)
+    with pytest.raises(TypeError, match=r"solids\[1\] is a dict; give Solid objects"):
+        Simulation(made, solids=[Solid("sphere", (0.5, 0.5), radius=0.1), {"shape": "sphere"}])
+
+
 def test_misuse_is_said(dim):
     grid = Grid((4,) * dim, 0.25)
     walls = Walls(grid, [["free-slip", "free-slip"]] * dim)

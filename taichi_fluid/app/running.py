@@ -263,7 +263,8 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
     files: dict[str, SeriesFile] = {}
     first = 0 if begun is None else begun.pictures(scene)
     width, height = scene.picture_size
-    pictures = f"{output.frames - first} frames of {width} x {height}"
+    frames = output.frames - first
+    pictures = f"{frames} frame{'s' if frames > 1 else ''} of {width} x {height}"
     say(f"{scene.name}, {_cells(scene)} on {arch}, {pictures}. {COMPILING}")
     try:
         with waiting.told_on(Console(stderr=True)):
@@ -278,7 +279,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         if wanted.overwrite:
             outputs.make_room()
             wanted.make_room(begun)
-        recorder = Recorder(outputs, output.frames - first, width, height, output.fps)
+        recorder = Recorder(outputs, output.frames - first, width, height, output.fps * scene.live.pace)
         if wanted.probes:
             files["probes"] = SeriesFile(wanted.probes)
             recorder.written.append(wanted.probes)
@@ -360,9 +361,11 @@ def _say_new(remarks: Sequence[str], said: Sequence[str] = ()) -> list[str]:
 
 def _say_unsolved(scene: Scene, numbers: Mapping[str, Any]) -> None:
     """What a run's solves have not reached, in a sentence each."""
-    unsolved = numbers["pressure"]["not_converged"]
-    if unsolved:
-        say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {unsolved} steps.")
+    pressure = numbers["pressure"]
+    if unsolved := pressure["not_converged"]:
+        solves = f"{unsolved} solve{'s' if unsolved > 1 else ''}"
+        left = f"at most {pressure['relative_residual']:.1e} was left"
+        say(f"the pressure did not reach solver.tolerance = {scene.solver.tolerance:g} in {solves}; {left}.")
     unsolved = numbers["diffusion"]["not_converged"]
     if unsolved:
         say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")

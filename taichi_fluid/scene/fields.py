@@ -453,7 +453,7 @@ class Camera(Config):
 
     azimuth: float = number(25.0, "degrees", "turn around the vertical axis", slider=(-180, 180), ge=-3600, le=3600)
     elevation: float = number(8.0, "degrees", "height above the horizon", slider=(-89, 89), ge=-89, le=89)
-    distance: float = number(2.6, "longest edges", "from the middle of the box", slider=(0.3, 6), gt=0.1, le=100)
+    distance: float = number(3.2, "longest edges", "from the middle of the box", slider=(0.3, 6), gt=0.1, le=100)
     field_of_view: float = number(28.0, "degrees", "vertical", slider=(10, 90), gt=1, lt=150)
     center: Vector | None = number(
         None, "m", "what it looks at; left out, the middle of the box", slider=(0, 1), of_box=True
@@ -461,9 +461,11 @@ class Camera(Config):
 
 
 class Live(Config):
-    """How a window runs the scene, and what the pointer does in it."""
+    """How fast a scene is shown, and what the pointer does in a window."""
 
-    pace: float = number(1.0, "1", "seconds of the scene in a second, at most", slider=(0.05, 4), ge=0.01, le=100)
+    pace: float = number(
+        1.0, "1", "seconds of the scene in a second, in a window at most", slider=(0.05, 4), ge=0.01, le=100
+    )
     radius: float = number(0.06, "longest edges", "reach of the pointer", slider=(0.01, 0.25), gt=0, le=1)
     push: float = number(1.0, "1", "velocity that a drag gives, of the pointer's own", slider=(0, 4), ge=0, le=100)
     paint: float = number(1.0, "1", "smoke or dye that a drag leaves", slider=(0, 10), ge=0, le=1e4)
@@ -480,7 +482,9 @@ class Output(Config):
     """What a recording is made of."""
 
     frames: int = Field(96, ge=1, le=100_000, description="pictures to record")
-    fps: float = number(24.0, "1/s", "pictures in a second of simulated time", ge=0.1, le=1000)
+    fps: float = number(
+        24.0, "1/s", "pictures in a second of simulated time; a film shows as many times live.pace", ge=0.1, le=1000
+    )
     width: int | None = Field(
         None,
         ge=16,

@@ -150,7 +150,8 @@ def _unknown(
 ) -> str:
     keys = _keys(model, parents, values)
     parent = ".".join(map(str, parents)) or "a scene"
-    elsewhere = [f"{table}.{leaf}" for table in model.model_fields if leaf in _keys(model, [table], {})]
+    tables = () if parents and parents[0] in ("sources", "solids", "liquid") else model.model_fields
+    elsewhere = [f"{table}.{leaf}" for table in tables if leaf in _keys(model, [table], {})]
     return f"unknown key {shortened(key)}: " + (
         f"{near(str(leaf), keys, elsewhere)} keys of {parent} are {', '.join(keys)}."
         if keys

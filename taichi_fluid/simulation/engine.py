@@ -72,6 +72,11 @@ class Engine:
         self, scene: Scene, solids: Sequence[Solid] = (), sides: Mapping[tuple[int, int], Side] = MappingProxyType({})
     ):
         self._scene, self._sides, self._solids = scene, dict(sides), tuple(solids)
+        for i, solid in enumerate(self._solids):
+            if not isinstance(solid, Solid):
+                raise TypeError(
+                    f"solids[{i}] is a {type(solid).__name__}; give Solid objects, or tables as solids of the scene"
+                )
         self.grid = Grid(scene.domain.shape, scene.domain.dx, collocated=scene.domain.grid == "collocated")
         stand = {(axis, end): side for axis, pair in enumerate(scene.domain.sides) for end, side in enumerate(pair)}
         for place in self._sides:
