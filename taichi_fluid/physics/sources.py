@@ -19,13 +19,15 @@ MOTTLE_SPEED = 6.0
 class Region:
     """What a source covers: a shape at ``a`` and ``b``, whose ``cover`` is what ``operators.shapes.cover_of`` has of it.
 
-    Along an axis with a ``period``, m, it is there again after that; 0 says that it is not.
+    Along an axis with a ``period``, m, it is there again after that; 0 says that it is not. If it ``overlaps`` its own images, what two
+    of them cover is not covered twice; else they may meet in a cell.
     """
 
     cover: object
     origin: object
     dx: object
     period: object
+    overlaps: object
     a: object
     b: object
     radius: object
@@ -51,7 +53,7 @@ class Region:
                     rest = rest // ti.i32(3)
             part = self.cover(y, self.a, self.b, self.radius, ti.f32(1.0) / self.dx)
             if part > 0:
-                covered += part
+                covered = ti.select(self.overlaps == 1, ti.max(covered, part), covered + part)
                 way = y - self.a
         return ti.min(covered, ti.f32(1.0)), way
 
@@ -114,26 +116,26 @@ def source_kernels(loops, shape, collocated):
     @ti.kernel
     def add_rate(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
-        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, overlaps: ti.i32, a: FloatVector, b: FloatVector, radius: ti.f32,
         strength: ti.f32, frequency: ti.f32, phase: FloatVector,
     ):  # fmt: skip
-        region, mottle = Region(cover, origin, dx, period, a, b, radius), Mottle(strength, frequency, phase)
+        region, mottle = Region(cover, origin, dx, period, overlaps, a, b, radius), Mottle(strength, frequency, phase)
         each_cell_in(lower, upper, n, _add_rate_at, (out, offset, amount, region, mottle))
 
     @ti.kernel
     def raise_to(
         out: Array, n: IntVector, lower: IntVector, upper: IntVector, offset: ti.i32, amount: ti.f32,
-        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, overlaps: ti.i32, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        region = Region(cover, origin, dx, period, a, b, radius)
+        region = Region(cover, origin, dx, period, overlaps, a, b, radius)
         each_cell_in(lower, upper, n, _raise_at, (out, offset, amount, region))
 
     @ti.kernel
     def drive(
         velocity: Array, n: IntVector, lower: IntVector, upper: IntVector, target: FloatVector,
-        origin: FloatVector, dx: ti.f32, period: FloatVector, a: FloatVector, b: FloatVector, radius: ti.f32,
+        origin: FloatVector, dx: ti.f32, period: FloatVector, overlaps: ti.i32, a: FloatVector, b: FloatVector, radius: ti.f32,
     ):  # fmt: skip
-        region = Region(cover, origin, dx, period, a, b, radius)
+        region = Region(cover, origin, dx, period, overlaps, a, b, radius)
         each_cell_in(lower, upper, n, _drive_at, (velocity, target, n, region, collocated))
 
     return {"add_rate": add_rate, "raise_to": raise_to, "drive": drive}
@@ -180,7 +182,7 @@ class Emitter:
         self._mottle, self._frequency = mottle, 1.0 / mottle_size
         between_ends = shape in ("capsule", "cylinder")
         points = [list(a), list(b)] if between_ends else [list(a)]
-        lower, upper, period = [], [], []
+        lower, upper, period, overlaps = [], [], [], False
         for axis, (origin, size, cells) in enumerate(zip(grid.origin, grid.size, grid.shape, strict=True)):
             reach = b[axis] if shape == "box" else radius
             low, high = min(p[axis] for p in points), max(p[axis] for p in points)
@@ -191,6 +193,7 @@ class Emitter:
                         f"the ends of a {shape} are {high - low:g} m apart along axis {axis}, which is periodic after "
                         f"{size:g} m; they may be twice that apart"
                     )
+                overlaps = overlaps or high - low + 2 * reach > (1 + 1e-6) * size
                 rounds = size * math.floor((0.5 * (low + high) - origin) / size)
                 low, high = low - rounds, high - rounds
                 for point in points:
@@ -208,7 +211,7 @@ class Emitter:
         self._cells = tuple(slice(first - 1, end - 1) for first, end in zip(lower, upper, strict=True))
         self._crosses, self._points, self._half_edges = any(period), points, b if shape == "box" else None
         a, b = points if between_ends else (points[0], b)
-        self._shape = (floats(*grid.origin), grid.dx, floats(*period), floats(*a), floats(*b), radius)
+        self._shape = (floats(*grid.origin), grid.dx, floats(*period), int(overlaps), floats(*a), floats(*b), radius)
 
     def reaches(self, free: np.ndarray) -> bool:
         """Whether the shape covers a part of any cell that is ``free``, an array over the grid's cells; in doubt, it does."""
