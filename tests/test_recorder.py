@@ -99,6 +99,16 @@ def test_a_run_ends_with_a_video_and_a_poster(tmp_path):
     assert pictures_in(tmp_path / "a.png")[0].shape == (24, 3 * 16 + 2 * 4, 3)
 
 
+@pytest.mark.parametrize("still", [True, False])
+def test_a_recorder_knows_whether_anything_was_to_be_seen(tmp_path, still):
+    """A newcomer's first scene has no smoke: 96 pictures of the background, and not a word."""
+    recorder = Recorder(Outputs.plan(tmp_path / "a.mp4", "a"), 3, 32, 48, 24.0)
+    for value in (7, 7, 7 if still else 8):
+        recorder.show(np.full((48, 32, 3), value, np.uint8))
+    recorder.finish()
+    assert recorder.still == still
+
+
 def test_the_pictures_in_a_folder_are_those_that_were_rendered(tmp_path):
     scene = tiny(frames=2)
     _, written = run(scene, tmp_path / "frames")

@@ -324,6 +324,13 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         for file in files.values():
             file.close()
     _say_unsolved(scene, numbers)
+    if recorder.still and recorder.shown > 1:
+        view = scene.look.view
+        hint = " A flow without smoke or dye is seen with look.view = 'slice' and look.quantity = 'speed'."
+        say(
+            f"all {recorder.shown} pictures are the same: look.view = {view!r} shows nothing here that changes."
+            + (hint if view == "volume" else "")
+        )
     for path, what, write in (
         (wanted.json, "the JSON file", lambda path: write_json(path, {"arch": arch, **numbers})),
         (wanted.plot, "the plot", lambda path: plot_run(path, probes, log.rows if log else ())),

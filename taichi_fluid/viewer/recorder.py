@@ -33,11 +33,12 @@ class Recorder:
 
     Attributes:
         shown: How many pictures there have been.
+        still: Whether they have all been the same.
         written: The files so far; a video once it is closed.
     """
 
     def __init__(self, outputs: Outputs, pictures: int, width: int, height: int, fps: float):
-        self._outputs, self.shown = outputs, 0
+        self._outputs, self.shown, self.still = outputs, 0, True
         count = min(SHEET_PICTURES, pictures)
         self._wanted = {round((i + 1) * pictures / count) - 1 for i in range(count)}
         self._kept: list[np.ndarray] = []
@@ -56,6 +57,7 @@ class Recorder:
             self.written.append(path)
         if self.shown in self._wanted:
             self._kept.append(halved(picture))
+        self.still = self.still and (self._last is None or np.array_equal(picture, self._last))
         self._last = picture
         self.shown += 1
 
