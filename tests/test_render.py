@@ -26,7 +26,7 @@ def simulation_of(shape, pixels=(PIXELS, PIXELS), sources=(), edge=1.0, **tables
             {
                 "name": "picture",
                 "domain": {"size": [n * dx for n in shape], "resolution": max(shape)},
-                "camera": {"azimuth": 0.0, "elevation": 0.0},
+                "camera": {"azimuth": 0.0, "elevation": 0.0, "distance": 2.6},
                 "output": {"width": pixels[0], "height": pixels[1]},
                 "sources": list(sources),
                 **tables,

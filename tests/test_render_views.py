@@ -1,6 +1,7 @@
 """The views and their halves: arrows, tracers, sheets, legends, the glow of hot gas; preparing, drawing, resizing."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from test_render import PIXELS, gaussian, gray, linear_light, picture, put, simu
 
 from taichi_fluid.carried import CARRIED, UNITS
 from taichi_fluid.render import blackbody, colour_maps, font, legend
+from taichi_fluid.render.image import fit_plane
 from taichi_fluid.render.ranges import SHRINK, Ranges, Smoothed, plane_of
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.tracers import Tracers
@@ -127,6 +129,15 @@ def test_dye_is_a_quantity_too(dim, view):
 
 
 # Limits of their own
+
+
+@pytest.mark.parametrize(("size", "seen"), [((620, 373), 620), ((480, 480), 480), ((480, 240), 398)])
+def test_no_rim_of_less_than_a_pixel_is_left_beside_a_plane(size, seen):
+    """2.0 m x 1.2 m in 128 cells are 77 high: a column beside them was dark."""
+    shape = (64, 64) if size[0] == size[1] else (128, 77)
+    (left, _), cells_per_pixel = fit_plane(shape, SimpleNamespace(width=size[0], height=size[1]))
+    columns = left + (np.arange(size[0]) + 0.5) * cells_per_pixel
+    assert ((columns > 0) & (columns < shape[0])).sum() == seen
 
 
 def test_limits_grow_at_once_and_shrink_slowly():

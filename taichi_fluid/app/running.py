@@ -28,6 +28,7 @@ from .words import PATH, parse_settings, say, stop, stop_broken_off
 if TYPE_CHECKING:
     from ..simulation import Simulation
     from ..simulation.comparison import Comparison
+    from ..viewer.recorder import Recorder
 
 T = TypeVar("T")
 
@@ -324,13 +325,7 @@ def record_scene(scene: Scene, arch: str, outputs: Outputs, wanted: Numbers, beg
         for file in files.values():
             file.close()
     _say_unsolved(scene, numbers)
-    if recorder.still and recorder.shown > 1:
-        view = scene.look.view
-        hint = " A flow without smoke or dye is seen with look.view = 'slice' and look.quantity = 'speed'."
-        say(
-            f"all {recorder.shown} pictures are the same: look.view = {view!r} shows nothing here that changes."
-            + (hint if view == "volume" else "")
-        )
+    _say_still(scene, recorder)
     for path, what, write in (
         (wanted.json, "the JSON file", lambda path: write_json(path, {"arch": arch, **numbers})),
         (wanted.plot, "the plot", lambda path: plot_run(path, probes, log.rows if log else ())),
@@ -376,6 +371,17 @@ def _say_unsolved(scene: Scene, numbers: Mapping[str, Any]) -> None:
     unsolved = numbers["diffusion"]["not_converged"]
     if unsolved:
         say(f"{unsolved} of {numbers['diffusion']['solves']} diffusion solves did not reach their tolerance.")
+
+
+def _say_still(scene: Scene, recorder: "Recorder") -> None:
+    """That nothing was to be seen, if so."""
+    if recorder.still and recorder.shown > 1:
+        view = scene.look.view
+        hint = " A flow without smoke or dye is seen with look.view = 'slice' and look.quantity = 'speed'."
+        say(
+            f"all {recorder.shown} pictures are the same: look.view = {view!r} shows nothing here that changes."
+            + (hint if view == "volume" else "")
+        )
 
 
 def show_files(written: Sequence[Path]) -> None:

@@ -136,8 +136,14 @@ def backdrop_arguments(background: Sequence[Sequence[float]], exposure: float) -
 
 
 def fit_plane(extent: tuple[float, float], image: Image) -> tuple[tuple[float, float], float]:
-    """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle."""
-    cells_per_pixel = max(extent[0] / image.width, extent[1] / image.height)
+    """Lower left corner, in cells from the plane's own, and cells per pixel that show a whole plane in the middle.
+
+    Of a plane that has the shape of the picture but for less than a pixel on either side that much is cut off, and no rim is left.
+    """
+    fits = extent[0] / image.width, extent[1] / image.height
+    cells_per_pixel = max(fits)
+    if max(image.width - extent[0] / cells_per_pixel, image.height - extent[1] / cells_per_pixel) < 2:
+        cells_per_pixel = min(fits)
     left = 0.5 * (extent[0] - image.width * cells_per_pixel)
     low = 0.5 * (extent[1] - image.height * cells_per_pixel)
     return (left, low), cells_per_pixel
