@@ -476,6 +476,34 @@ def test_what_enters_leaves_through_an_outflow_and_the_direct_solve_serves(dim, 
     assert (flux_through(simulation, 0, 1) == 0).all()
 
 
+def test_of_two_ducts_each_lets_out_what_enters_it(dim):
+    """One outflow is the end of both: what the box lacked left through it all over, and what entered the one left through the other."""
+    rest = [0.0] * (dim - 1)
+    ducts = [((0.0, 0.6), 1.0), ((1.0, 1.6), "0.3+0.3*sin(9*t)")]
+    parts = [
+        {"kind": "inflow", "velocity": [speed, *rest], "lower": [low, 0.0][: dim - 1], "upper": [high, 0.4][: dim - 1]}
+        for (low, high), speed in ducts
+    ]
+    sides = [[{"kind": WALL, "parts": parts}, "outflow"], *[[WALL, WALL]] * (dim - 1)]
+    wall = {"shape": "box", "center": [0.8, 0.8, 0.2][:dim], "size": [2.0, 0.4, 1.0][:dim]}
+    made = box((16, 16, 4)[:dim], sides, **{"solids": [wall], "solver.tolerance": 1e-6})
+    with Probes(
+        Simulation(made),
+        [
+            {"name": f"{end}{k}", "kind": "plane", "quantity": "volume", "axis": "x", "position": at, **{
+                "lower": [0.0, low, 0.0][:dim], "upper": [1.6, high, 0.4][:dim]}}
+            for end, at in (("in", 0.0), ("out", 1.6)) for k, ((low, high), _) in enumerate(ducts)
+        ],
+    ) as probes:  # fmt: skip
+        for _ in range(8):
+            probes.simulation.step(0.05)
+        assert probes.simulation.remarks == ()
+    rows = probes.rows[1:]
+    assert np.ptp([row["in1"] for row in rows]) > 0.1 * 0.6 * (1.0 if dim == 2 else 0.4)
+    for k in (0, 1):
+        assert [row[f"out{k}"] for row in rows] == pytest.approx([row[f"in{k}"] for row in rows], abs=1e-5)
+
+
 def test_an_outflow_in_part_of_a_side_beside_a_solid_and_a_blast(dim):
     """What a source blows up leaves too: the fluxes through the sides are the integral of the divergence."""
     solid = {"shape": "box", "center": [1.0, 0.7, 0.2][:dim], "size": [0.31, 0.11, 1.0][:dim]}

@@ -165,7 +165,7 @@ def doors(dim):
         (walls.fill_change, {"array": s(), "axis": 0}),
         (walls.fill_velocity, {"velocity": v()}),
         (walls.convect, {"velocity": v(), "dt": 0.1}),
-        (walls.balance, {"velocity": v(), "missing": 0.0, "open": v()}),
+        (walls.balance, {"velocity": v(), "missing": [0.0], "open": v()}),
         (walls.close_parts, {"open": v()}),
         (walls.add_fluxes, {"rhs": s(), "mask": s(), "name": "smoke", "k": 0, "scale": 1.0}),
         (walls.add_held, {"held": s(), "mask": s(), "component": SCALAR, "name": "smoke"}),

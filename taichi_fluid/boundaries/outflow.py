@@ -3,10 +3,10 @@
     du/dt + U du/dn = 0
 
 on the side itself (Orlanski 1976, with one speed for all of it), and then as much more or less as makes the fluxes through
-the sides of the box balance.
+the sides balance, of each region of the box that solids keep from the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -57,17 +57,34 @@ class Outflow:
         """How far each face lets out: 0 or 1; or ``open``, the array of how far solids leave the faces."""
         return self._mask * (1.0 if open is None else self._layer(open, 0))
 
+    def beside(self, values: np.ndarray) -> np.ndarray:
+        """What the cells on the side have, of values of all cells of the box."""
+        return np.take(values, [-1 if self.plane.end else 0], self.plane.axis)
+
     def shift(self, speed: float, weight: np.ndarray) -> None:
         """Let all that leaves do so faster by ``speed``, m/s, where ``weight`` is positive."""
         assert self.velocity is not None
         self.velocity = self.velocity + np.where(weight > 0, self._sign * speed, 0.0)
 
 
-def balance(outflows: Mapping[int, Outflow], missing: float, open=None) -> bool:
-    """Let ``missing`` more leave, the sum over faces of the velocity out of the box, m/s; whether there is any way out."""
+def balance(
+    outflows: Mapping[int, Outflow], missing: Sequence[float], open=None, regions: np.ndarray | None = None
+) -> bool:
+    """Let as much more leave as is ``missing``, sums over faces of the velocity out of the box, m/s; whether there is any way out.
+
+    Args:
+        outflows: What lets out.
+        missing: Of each region of the box.
+        open: How far solids leave each face open; left out, all of it.
+        regions: Which region each cell of the box is in; left out, there is one.
+    """
     weights = {i: outflow.weight(open) for i, outflow in outflows.items()}
-    total = float(sum(weight.sum() for weight in weights.values()))
-    if total > 0:
-        for i, outflow in outflows.items():
-            outflow.shift(missing / total, weights[i])
-    return total > 0
+    possible = False
+    for region, more in enumerate(missing):
+        here = {i: weights[i] * (1.0 if regions is None else outflows[i].beside(regions) == region) for i in weights}
+        total = float(sum(weight.sum() for weight in here.values()))
+        if total > 0:
+            possible = True
+            for i, outflow in outflows.items():
+                outflow.shift(more / total, here[i])
+    return possible

@@ -145,21 +145,15 @@ class Walls:
         """Whether what leaves through outflows is made to be as much as must."""
         return bool(self._outflows) and not self.has_open
 
-    def balance(self, velocity, missing: float, open=None) -> bool:
-        """Let ``missing`` more leave through outflows, and lay that onto the sides of ``velocity``.
+    def balance(self, velocity, missing: Sequence[float], open=None, regions: np.ndarray | None = None) -> bool:
+        """Let as much more leave through outflows as is ``missing``, and lay that onto the sides of ``velocity``; whether any can.
 
-        Args:
-            velocity: The velocity.
-            missing: Sum over faces of the velocity out of the box that is missing, m/s.
-            open: How far solids leave each face open; left out, all of it.
-
-        Returns:
-            Whether any of it can.
+        The arguments are those of ``outflow.balance``.
         """
         self.grid.require(self.grid.dim, velocity=velocity, **given(open=open))
         if any(outflow.velocity is None for outflow in self._outflows.values()):
             self.convect(velocity, 0.0)
-        possible = balance(self._outflows, missing, open)
+        possible = balance(self._outflows, missing, open, regions)
         self._set_outflows()
         self.fill_velocity(velocity, keep=True)
         return possible

@@ -222,6 +222,7 @@ class ConnectedRegions:
         several: Whether means have to be removed region by region.
         held: Whether a side holds a value for any of them.
         unknowns: How many unknowns the system has.
+        numbers: Where there are several, of each cell that of its region; -1 where a side holds a value, or nothing is solved for.
     """
 
     by_region, mean_weight = True, 0.0
@@ -232,7 +233,8 @@ class ConnectedRegions:
         self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 2)
         self._changed = ti.ndarray(ti.i32, 1)
         self._kernels = region_kernels(system.grid.loops)
-        self.unknowns, self._lists = 0, ()
+        self.unknowns, self._lists, self._firsts = 0, (), list[int]()
+        self._sizes = self.numbers = np.zeros(0, int)
         self.forget()
 
     def forget(self) -> None:
@@ -281,11 +283,14 @@ class ConnectedRegions:
         order = np.argsort(label, kind="stable")
         starts = np.flatnonzero(np.diff(label[order], prepend=-1))
         ends = np.append(starts, len(order))[1:]
+        self._sizes, self.numbers = ends - starts, np.full(grid.shape, -1)
+        self.numbers.flat[np.flatnonzero(wanted)[order]] = np.repeat(np.arange(len(starts)), self._sizes)
         chunks, regions = [0], [0]
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             chunks += [*range(start + CHUNK, end, CHUNK), end]
             regions.append(len(chunks) - 1)
         self.several = len(regions) > 1
+        self._firsts = regions[:-1]
         self._lists = (
             tuple(array_of(values, ti.i32) for values in (index[order], chunks, regions)) if self.several else ()
         )
@@ -302,9 +307,18 @@ class ConnectedRegions:
             self._balanced = self._system.grid.array()
         self._balanced.copy_from(rhs)
         self._kernels.remove_means(self._balanced, *self._lists, self._sums)
-        chunk_count = self._sums.shape[0] // 2 - 1
-        means = self._sums.to_numpy()[chunk_count : 2 * chunk_count]
+        means = self._means()
         return self._balanced, float(means[np.argmax(np.abs(means))])
+
+    def sums(self, rhs) -> np.ndarray:
+        """The sum of ``rhs`` over each region."""
+        self.balanced(rhs)
+        return self._means() * self._sizes
+
+    def _means(self) -> np.ndarray:
+        """Those that were removed last, of each region."""
+        chunk_count = self._sums.shape[0] // 2 - 1
+        return self._sums.to_numpy()[chunk_count : 2 * chunk_count][self._firsts]
 
 
 def call(kernel, *args) -> None:

@@ -6,6 +6,8 @@ one, so that even an exact solution leaves some: what lies between cells and the
 apart.
 """
 
+import numpy as np
+
 from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import PRESSURE, SCALAR, Walls
@@ -23,6 +25,7 @@ from ..kernels import (
 )
 from ..limits import require_positive
 from ..operators.differences import gradient_at
+from .null_space import ConnectedRegions
 from .residual import SolveResult
 from .spectral import pressure_solver
 from .system import System
@@ -292,9 +295,9 @@ class Projection:
         self.grid.require(pressure=pressure)
         self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if self.walls.balances:
-            sum_kernels(self.grid.loops).sum_rhs(self._rhs, self.grid.n, self._partials, self._total)
-            missing = numbers_of(self._total)[0] * dt / (rho * self.grid.dx)
-            if self.walls.balance(velocity, missing, None if self.solids is None else self.solids.open):
+            sums, regions = self._sums_of_regions()
+            missing = sums * dt / (rho * self.grid.dx)
+            if self.walls.balance(velocity, missing, None if self.solids is None else self.solids.open, regions):
                 self.compute_rhs(velocity, self._rhs, dt, rho, expansion)
         if sweeps is not None:
             result = self.solver.sweep(self._rhs, pressure, sweeps)
@@ -305,3 +308,11 @@ class Projection:
             self.solids.enforce(velocity)
         self.walls.fill_velocity(velocity, keep=True)
         return result
+
+    def _sums_of_regions(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """The sum of the right-hand side over each region that nothing connects to others, and the number of each cell's."""
+        null_space = self.solver.null_space
+        if isinstance(null_space, ConnectedRegions):
+            return null_space.sums(self._rhs), null_space.numbers
+        sum_kernels(self.grid.loops).sum_rhs(self._rhs, self.grid.n, self._partials, self._total)
+        return np.array(numbers_of(self._total)[:1]), None
