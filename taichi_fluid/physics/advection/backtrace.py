@@ -163,14 +163,14 @@ def _end_path(k, strip, origin, mean: ti.template(), step, trace, free: ti.templ
     """Displacement to where a path ends, at the latest at a solid, in ``mean``; ``free`` is how much of it leads there.
 
     What goes back as far as a solid, or forward as far as one, is not traced there and back: it is marked. From a closed face it
-    goes as far as the velocity that stands there for the fluid beside it, of whose paths it is a part.
+    goes, where the fluid slips, as far as the velocity that stands there for the fluid beside it, of whose paths it is a part.
     """
     q = column(origin.points, k)
     way = step * column(mean, k)
     if ti.static(trace.spec.solids):
         way = within_reach(way)
         part, closed = open_part(q, q + way, trace.visibility, trace.n, trace.period), ti.i32(0)
-        if ti.static(trace.spec.faces):
+        if ti.static(trace.spec.faces and trace.spec.slips):
             face = lane(strip.first, k) + origin.axis * cells_of(strides_of(trace.n), trace.n)
             closed = ti.cast(trace.visibility.open[face] == 0, ti.i32)
         way *= ti.select(closed == 1, ti.f32(1.0), part)

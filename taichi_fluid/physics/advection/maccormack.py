@@ -171,7 +171,7 @@ class Prediction:
 
 @ti.func
 def _stay_where_closed(k, c, a, found: ti.template(), transport):
-    """Through a closed face nothing comes: what stands there for the fluid beside a solid is that of the fluid beside it."""
+    """What stands on a closed face, where the fluid slips, is that of the fluid beside it: it is not carried by itself."""
     here, n = cell_of_strip(c, k), transport.n
     open = transport.visibility.open[here + transport.paths.axis * cells_of(strides_of(n), n)]
     found[ti.i32(VALUE), k] = ti.select(open > 0, found[ti.i32(VALUE), k], a.array[a.offset + here])
@@ -186,7 +186,7 @@ def _predict_strip(c, I, m, s, a, prediction, transport, width: ti.template()):
     if anything == 1:
         found, known = strip.matrix(3), ti.Vector([ti.f32(1.0)] * width)
         _sample_ends(strip, a, known, found, loaded(transport))
-        if ti.static(transport.spec.solids):
+        if ti.static(transport.spec.slips):
             if transport.paths.axis >= 0:
                 strip.each(_stay_where_closed, (c, a, found, transport))
         strip.each(put_line, (prediction.value, c, found, VALUE))

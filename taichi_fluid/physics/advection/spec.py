@@ -29,6 +29,7 @@ class PathSpec(NamedTuple):
         faces: Whether paths begin at the faces of the velocity components, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths must keep out of solids.
+        slips: Whether the fluid slips along any: what stands on closed faces is then that of the fluid beside them.
         sparse: Whether to note that a displacement back is longer than ``activity.NEAR`` cells.
         on: Where the velocity lies.
     """
@@ -37,6 +38,7 @@ class PathSpec(NamedTuple):
     faces: bool
     wraps: bool
     solids: bool
+    slips: bool
     sparse: bool
     on: Placement
 
@@ -48,6 +50,7 @@ class QuantitySpec(NamedTuple):
         on_faces: Whether the paths begin at faces, or at cell centres.
         wraps: Whether an axis is periodic.
         solids: Whether paths may end at solids.
+        slips: As in ``PathSpec``.
         flow_through: Whether they may leave the box.
         sparse: Whether what comes from where there is nothing need not be looked at.
     """
@@ -55,5 +58,6 @@ class QuantitySpec(NamedTuple):
     on_faces: bool
     wraps: bool
     solids: bool
+    slips: bool
     flow_through: bool
     sparse: bool
