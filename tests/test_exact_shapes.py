@@ -35,7 +35,7 @@ def solid(shape: str, dim: int, **more) -> dict:
 
 def silhouette(cells: int, dim: int, solids: list[dict], seconds: float = 0.0, **tables) -> np.ndarray:
     """Where a picture is red, as solids are, and nothing else is."""
-    tables = {"camera": {"azimuth": 25.0, "elevation": 30.0}, **tables}
+    tables = {"camera": {"azimuth": 25.0, "elevation": 30.0, "distance": 2.6}, **tables}
     red = [{**each, "colour": [1.0, 0.1, 0.1]} for each in solids]
     flow = simulation_of((cells,) * dim, (96, 96), solids=red, **tables)
     if seconds:
