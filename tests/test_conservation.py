@@ -110,8 +110,8 @@ def test_what_a_solid_goes_through_keeps_its_amount(dim, sides):
 def test_what_lies_ahead_of_a_solid_or_behind_it_keeps_its_amount(middle):
     """What the cells make of what it covers, more in one step and less in the next, took 2.3 % from ahead and gave 1.3 % to behind."""
     ball = {"center": [0.7, 0.5], "radius": 0.1, "velocity": [-1.0, 0.0]}
-    smoke = {"initial": {"temperature": f"exp(-((x-{middle})**2+(y-0.5)**2)/0.005)"}}
-    before, after = moved((32, 32), "free-slip", 0.4, solid=ball, **smoke, **{"solver.max_dt": 0.5 / 32})
+    cloud = {"initial": {"temperature": f"exp(-((x-{middle})**2+(y-0.5)**2)/0.005)"}}
+    before, after = moved((32, 32), "free-slip", 0.4, solid=ball, **cloud, **{"solver.max_dt": 0.5 / 32})
     assert after == pytest.approx(before, rel=0.003)
 
 

@@ -265,6 +265,7 @@ def test_the_search_for_numbers_finds_them():
         ({"flud": 1.0}, ["flud", "fluid", "domain"]),
         ({"gravity": [0.0, -1.0, 0.0]}, ["unknown key 'gravity'", "did you mean 'fluid.gravity'?"]),
         ({"fluid.cfl": 1.0}, ["did you mean 'solver.cfl'?"]),
+        ({"liquid": {"viscosity": 1.0}}, ["did you mean 'fluid.viscosity'?"]),
         ({"sources.0.radios": 1.0}, ["sources.0.radios", "radius", "ends"]),
         ({"sources.0.center": [1, 1, 1]}, ["unknown key 'sources.0.center': the keys of", "radius"]),
         ({"sources.3.smoke": 1.0}, ["sources.3.smoke", "3"]),

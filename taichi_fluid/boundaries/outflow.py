@@ -79,9 +79,10 @@ def balance(
         regions: Which region each cell of the box is in; left out, there is one.
     """
     weights = {i: outflow.weight(open) for i, outflow in outflows.items()}
+    beside = {i: 0 if regions is None else outflow.beside(regions) for i, outflow in outflows.items()}
     possible = False
     for region, more in enumerate(missing):
-        here = {i: weights[i] * (1.0 if regions is None else outflows[i].beside(regions) == region) for i in weights}
+        here = {i: weights[i] * (beside[i] == region) for i in outflows}
         total = float(sum(weight.sum() for weight in here.values()))
         if total > 0:
             possible = True

@@ -310,14 +310,17 @@ def on_side(
     Raises:
         NotFinite: where that is no number, or one beyond ``LARGEST``.
     """
-    made = np.zeros((2, *np.broadcast_shapes(*(each.shape for each in x))))
+    shape, made = np.broadcast_shapes(*(each.shape for each in x)), np.zeros(0)
     for patch, part in zip(side.patches, (None, *side.parts), strict=True):
-        said, share = number(patch), 1.0 if part is None else part.share(x, axis, dx)
+        said = number(patch)
         values = said.at(time, x, axis, what) if isinstance(said, Profile) else np.float64(said)
-        here = weight(patch) * np.stack([np.broadcast_to(each, made.shape[1:]) for each in (values, 1.0)])
-        with np.errstate(invalid="ignore"):  # what nothing comes of may be no number
-            made = np.where(share == 1.0, here, np.where(share > 0.0, made + share * (here - made), made))
-    values = np.divide(made[0], made[1], out=np.zeros(made[0].shape), where=made[1] != 0)
+        here = weight(patch) * np.stack([np.broadcast_to(each, shape) for each in (values, 1.0)])
+        if part is not None:
+            share = part.share(x, axis, dx)
+            here[:, share == 0.5] = 0.5 * (made[:, share == 0.5] + here[:, share == 0.5])
+            here = np.where(share > 0.0, here, made)
+        made = here
+    values = np.divide(made[0], made[1], out=np.zeros(shape), where=made[1] != 0)
     require_finite(values, x, time, what)
     return values
 
@@ -420,8 +423,9 @@ def _inflows(
         for end, side in enumerate(pair):
             if any(patch.kind.through == "given" for patch in side.patches):
                 where, x = f"boundaries[{axis}][{end}]", places_on_side(shape, [n * dx for n in shape], axis, end, -1)
-                own = lambda patch, axis=axis: velocity_of(patch, axis)  # noqa: E731
-                speed = on_side(side, own, x, axis, dx, time, f"{where}.velocity")
+                speed = on_side(
+                    side, functools.partial(velocity_of, component=axis), x, axis, dx, time, f"{where}.velocity"
+                )
                 found.append((where, speed if end == 0 else -speed))
     return found
 
@@ -433,27 +437,21 @@ def velocity_of(side: Side, component: int) -> float | Profile:
     return side.velocity[component] if side.velocity else 0.0
 
 
-def _those_with_velocity() -> str:
-    return " and ".join(name for name in Boundary if Boundary[name].has_velocity)
-
-
 def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
     """Refuse what no side of a kind can have."""
-    kind = side.kind
+    kind, moving = side.kind, " and ".join(name for name in Boundary if Boundary[name].has_velocity)
     if side.velocity and len(side.velocity) != dim:
         raise ValueError(f"{where}.velocity has {len(side.velocity)} coordinates; the box has {dim} axes")
     if not side.velocity and kind.has_velocity:
         raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
     if side.velocity and not kind.has_velocity:
         raise ValueError(
-            f"{where} is {kind.name} and has a velocity, {list(side.velocity)} m/s; only {_those_with_velocity()} have one"
+            f"{where} is {kind.name} and has a velocity, {list(side.velocity)} m/s; only {moving} have one"
         )
     if side.values and not (kind.through == "given" or kind.is_closed):
         raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value")
     if side.profiles and not kind.has_velocity:
-        raise ValueError(
-            f"{where} is {kind.name} and has a velocity that changes; only {_those_with_velocity()} have one"
-        )
+        raise ValueError(f"{where} is {kind.name} and has a velocity that changes; only {moving} have one")
     if kind.is_closed and axis in side.profiles:
         raise ValueError(
             f"{where}.velocity changes along axis {axis}; a wall moves in its own plane only: make that 0.0"

@@ -194,11 +194,11 @@ def _exchanged_at(c, I, s, a, fluid: Array, solved, surfaces, rows, spread):
                 place = solved.beside(c, I, s, axis, side)
                 if solved.wrap[axis] == 1 or not solved.ends_at(I, axis, side):
                     row = surfaces.row_at(place, s)
-                    if _is_free(place, s, fluid, surfaces) == 0 and row >= rows[0] and row < rows[1]:
+                    if _is_free(place, s, fluid, surfaces) == 0 and rows[0] <= row < rows[1]:
                         held = surfaces.table[row] * (surfaces.table[row + 1] - a.array[a.offset + c])
                         value += spread * surfaces.weight_at(c, place, s) * held
         own = surfaces.row_at(c, s)
-        if own >= rows[0] and own < rows[1]:
+        if rows[0] <= own < rows[1]:
             value += surfaces.table[own + 2] * length(covered_area(solved.open, c, s, solved.n))
     return value
 
@@ -296,7 +296,7 @@ class ScalarsAtSolids:
     def __init__(self, solids: Solids):
         self.solids, self.grid = solids, solids.grid
         self._free, self._part = self.grid.array(), self.grid.array()
-        self._kernels, self._room = scalar_kernels(self.grid.loops), None
+        self._kernels = scalar_kernels(self.grid.loops)
 
     def _where(self, name: str | None, k: int) -> tuple:
         return self.grid.n, self.solids.distance, self.solids.owner, self.solids.conditions(name, k)
@@ -332,20 +332,31 @@ class ScalarsAtSolids:
         """Make of what cells gain by how much their values rise."""
         self._kernels.divide_by_part(rhs, mask, self._part, self.grid.n)
 
-    def exchanged(self, index: int, a, offset: int, name: str, diffusivity: float) -> float:
+    def set_held(self, a, offset: int, name: str | None) -> None:
+        """Set cells whose centre lies in a solid to what that holds."""
+        self._kernels.set_held(a, offset, self.solids.fluid, *self._where(name, offset // self.grid.cells))
+
+
+class Exchange:
+    """What solids of one grid give to what is carried, and take.
+
+    Args:
+        solids: The solids.
+    """
+
+    def __init__(self, solids: Solids):
+        self.solids, self.grid = solids, solids.grid
+        self._room = room_for_partials(), ti.ndarray(ti.f32, 1)
+
+    def given(self, index: int, a, offset: int, name: str, diffusivity: float) -> float:
         """What the solid of a number gives of a scalar in a second: its unit times m³/s (2D: m²/s), as ``a`` is now.
 
         ``diffusivity`` is in m²/s. What it holds enters by the difference to the cells beside it, what it gives as it says.
         """
         grid, solids, images = self.grid, self.solids, self.solids.images
-        if self._room is None:
-            self._room = room_for_partials(), ti.ndarray(ti.f32, 1)
         rows = int_vector(2)(ROW * index * images, ROW * (index + 1) * images)
         what, wrap = (a, offset, diffusivity / grid.dx, rows), int_vector(grid.dim)(*map(int, solids.walls.periodic))
-        where = self._where(name, offset // grid.cells)
-        self._kernels.sum_exchanged(*what, solids.fluid, solids.open, wrap, *self._room, *where)
+        where = grid.n, solids.distance, solids.owner, solids.conditions(name, offset // grid.cells)
+        kernels = scalar_kernels(grid.loops)
+        kernels.sum_exchanged(*what, solids.fluid, solids.open, wrap, *self._room, *where)
         return numbers_of(self._room[1])[0] * grid.dx ** (grid.dim - 1)
-
-    def set_held(self, a, offset: int, name: str | None) -> None:
-        """Set cells whose centre lies in a solid to what that holds."""
-        self._kernels.set_held(a, offset, self.solids.fluid, *self._where(name, offset // self.grid.cells))

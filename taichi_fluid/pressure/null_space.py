@@ -222,7 +222,6 @@ class ConnectedRegions:
         several: Whether means have to be removed region by region.
         held: Whether a side holds a value for any of them.
         unknowns: How many unknowns the system has.
-        numbers: Where there are several, of each cell that of its region; -1 where a side holds a value, or nothing is solved for.
     """
 
     by_region, mean_weight = True, 0.0
@@ -234,7 +233,7 @@ class ConnectedRegions:
         self._changed = ti.ndarray(ti.i32, 1)
         self._kernels = region_kernels(system.grid.loops)
         self.unknowns, self._lists, self._firsts = 0, (), list[int]()
-        self._sizes = self.numbers = np.zeros(0, int)
+        self._order = self._sizes = np.zeros(0, int)
         self.forget()
 
     def forget(self) -> None:
@@ -283,8 +282,7 @@ class ConnectedRegions:
         order = np.argsort(label, kind="stable")
         starts = np.flatnonzero(np.diff(label[order], prepend=-1))
         ends = np.append(starts, len(order))[1:]
-        self._sizes, self.numbers = ends - starts, np.full(grid.shape, -1)
-        self.numbers.flat[np.flatnonzero(wanted)[order]] = np.repeat(np.arange(len(starts)), self._sizes)
+        self._order, self._sizes = index[order], ends - starts
         chunks, regions = [0], [0]
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             chunks += [*range(start + CHUNK, end, CHUNK), end]
@@ -292,7 +290,7 @@ class ConnectedRegions:
         self.several = len(regions) > 1
         self._firsts = regions[:-1]
         self._lists = (
-            tuple(array_of(values, ti.i32) for values in (index[order], chunks, regions)) if self.several else ()
+            tuple(array_of(values, ti.i32) for values in (self._order, chunks, regions)) if self.several else ()
         )
         self._sums = ti.ndarray(ti.f32, 2 * len(chunks))
         self._sums.fill(0.0)
@@ -314,6 +312,14 @@ class ConnectedRegions:
         """The sum of ``rhs`` over each region."""
         self.balanced(rhs)
         return self._means() * self._sizes
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Of each cell that of its region, where there are several; -1 where a side holds a value, or nothing is solved for."""
+        grid = self._system.grid
+        numbers = np.full(grid.cells, -1)
+        numbers[self._order] = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        return numbers.reshape(grid.padded)[(slice(1, -1),) * grid.dim]
 
     def _means(self) -> np.ndarray:
         """Those that were removed last, of each region."""

@@ -150,7 +150,7 @@ def _unknown(
 ) -> str:
     keys = _keys(model, parents, values)
     parent = ".".join(map(str, parents)) or "a scene"
-    tables = () if parents and parents[0] in ("sources", "solids", "liquid") else model.model_fields
+    tables = () if len(parents) > 1 else model.model_fields  # one row of several stands for nothing that a table has
     elsewhere = [f"{table}.{leaf}" for table in tables if leaf in _keys(model, [table], {})]
     return f"unknown key {shortened(key)}: " + (
         f"{near(str(leaf), keys, elsewhere)} keys of {parent} are {', '.join(keys)}."

@@ -13,7 +13,7 @@ from ..carried import rate_of
 from ..grid import Grid
 from ..kernels import copy_values
 from ..physics.loads import Load, Loads
-from ..physics.scalars_at_solids import ScalarsAtSolids
+from ..physics.scalars_at_solids import Exchange
 
 
 class Earlier(NamedTuple):
@@ -101,7 +101,7 @@ class SolidsInFlow(Solids):
         there = solid.present(flow.time) and (quantity in solid.values or quantity in solid.fluxes)
         spread = rate_of(flow.scene.fluid, what.row, "diffusivity")
         given = [
-            self._scalars.exchanged(index, what.current, begin, quantity, spread) if there else 0.0
+            self._exchange.given(index, what.current, begin, quantity, spread) if there else 0.0
             for begin in what.begins()
         ]
         return given if len(given) > 1 else given[0]
@@ -152,8 +152,8 @@ class SolidsInFlow(Solids):
         return Loads(self.grid, self.walls, self)
 
     @functools.cached_property
-    def _scalars(self) -> ScalarsAtSolids:
-        return ScalarsAtSolids(self)
+    def _exchange(self) -> Exchange:
+        return Exchange(self)
 
     @functools.cached_property
     def _diffused(self):

@@ -42,7 +42,8 @@ class Advection:
         self.grid, self.walls, self.solids = grid, walls, solids
         self.scheme, self.trace = Scheme(scheme), Trace(trace)
         self.in_place = self.scheme is Scheme.MACCORMACK
-        self.shares_paths, self._slips = solids is None, solids is not None and solids.slips
+        self.shares_paths = solids is None
+        self._meets = any(walls.periodic), solids is not None, solids is not None and solids.slips
         self._room, self._predicted, self._limits = scratch.vector, scratch.first, (scratch.second, scratch.third)
         self._worked_in = (self._room, self._predicted, *self._limits)
         self._departure = self._own_departure = None
@@ -79,8 +80,7 @@ class Advection:
         self._flow = velocity, dt, growth
         self._on_faces = faces and not grid.collocated
         both = self.scheme is Scheme.MACCORMACK
-        there = any(walls.periodic), solids is not None, self._slips
-        spec = PathSpec(self.trace, self._on_faces, *there, self._sparse, grid.placement)
+        spec = PathSpec(self.trace, self._on_faces, *self._meets, self._sparse, grid.placement)
         kernels, period = trace_kernels(grid.costly_loops, spec), walls.periods
         if not both:
             departure = self._room
@@ -120,8 +120,7 @@ class Advection:
         if self._departure is None or on_faces > self._on_faces or between > self.shares_paths:
             raise RuntimeError(f"trace_paths(faces={component != SCALAR}) comes before carry() of what lies there")
         grid, walls = self.grid, self.walls
-        there = any(walls.periodic), self.solids is not None, self._slips
-        spec = QuantitySpec(self._on_faces, *there, walls.has_passage, self._sparse)
+        spec = QuantitySpec(self._on_faces, *self._meets, walls.has_passage, self._sparse)
         kernels, axis = advection_kernels(grid.costly_loops, spec), component if on_faces else -1
         # A velocity may be read beside solids, and is hardly ever 0.
         scalar = component == SCALAR
