@@ -5,14 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_render import PIXELS, gaussian, gray, linear_light, picture, put, simulation_of
+from test_render import PIXELS, gaussian, gray, linear_light, picture, put, simulation_of, tone_mapped
 
 from taichi_fluid.carried import CARRIED, UNITS
 from taichi_fluid.render import blackbody, colour_maps, font, legend
+from taichi_fluid.render.flame import BRIGHT, DULL
 from taichi_fluid.render.image import fit_plane
 from taichi_fluid.render.ranges import SHRINK, Ranges, Smoothed, plane_of
 from taichi_fluid.render.renderer import Renderer
 from taichi_fluid.render.tracers import Tracers
+from taichi_fluid.render.volume import SLAB
 from taichi_fluid.scene import Scene
 
 VIEWS = ["volume", "slice", "sheets", "arrows", "tracers"]
@@ -526,13 +528,13 @@ def test_black_bodies_have_their_colours():
     assert (np.diff(brightness) > 0).all()
 
 
+DARK = {"light_strength": 0.0, "ambient": [0, 0, 0], "background_top": [0, 0, 0], "background_bottom": [0, 0, 0]}
 HOT = {"shape": "sphere", "radius": 0.2, "temperature": 100.0, "smoke": 1.0}
 
 
 def glowing(dim, kelvin, **look):
     """A hot puff in the dark."""
-    dark = {"light_strength": 0.0, "ambient": [0, 0, 0], "background_top": [0, 0, 0], "background_bottom": [0, 0, 0]}
-    simulation = simulation_of((16,) * dim, sources=[{**HOT, "center": [0.5] * dim}], look={**dark, **look})
+    simulation = simulation_of((16,) * dim, sources=[{**HOT, "center": [0.5] * dim}], look={**DARK, **look})
     put(simulation, lambda *x: (kelvin - 293.0) * gaussian((0.5,) * dim, 0.12)(*x), "temperature")
     return picture(simulation)
 
@@ -556,3 +558,27 @@ def test_glowing_gas_blocks_light(dim):
     look = {"incandescence": 60.0, "background_top": [0.9] * 3, "background_bottom": [0.9] * 3, "exposure": 1.0}
     cold, hot = (glowing(dim, kelvin, **look)[PIXELS // 2, PIXELS // 2] for kelvin in (300.0, 1000.0))
     assert (cold - hot).min() > 20
+
+
+def test_between_cells_a_flame_is_that_of_the_heat_there():
+    """Its light interpolated itself, as it once was, lay in terraces a cell wide: 13 levels off here."""
+    simulation = simulation_of((16, 16), sources=[{**HOT, "center": [0.5] * 2}], look={**DARK, "incandescence": 60.0})
+    put(simulation, lambda x, y: 2000.0 * x + 0 * y, "temperature")
+    seen = picture(simulation)[PIXELS // 2, 4:-4]
+    kelvin = blackbody.AMBIENT + 2000.0 * (np.arange(PIXELS) + 0.5)[4:-4] / PIXELS
+    x = np.clip((kelvin - DULL) / (BRIGHT - DULL), 0, 1)
+    opacity = 60.0 * x * x * (3 - 2 * x)
+    entries = np.linspace(blackbody.COLDEST, blackbody.HOTTEST, blackbody.ENTRIES)
+    glow = np.stack([np.interp(kelvin, entries, channel) for channel in blackbody.glow_table().T], axis=-1)
+    light = (1 - np.exp(-opacity * SLAB))[:, None] * glow
+    assert abs(seen - tone_mapped(light, simulation.scene.look.exposure) * 255).max() < 1  # as bytes are rounded
+
+
+def test_no_ray_steps_over_a_thin_flame():
+    """A sheet that glows for two cells: what a ray meets does not depend on where its steps lie (by points, by 20 levels)."""
+    look = {**DARK, "incandescence": 60.0}
+    simulation = simulation_of((24,) * 3, sources=[{**HOT, "center": [0.5] * 3}], look=look)
+    put(simulation, lambda x, y, z: 1500.0 - 24 * 900.0 * abs(z - 0.5) + 0 * x + 0 * y, "temperature")
+    middle = picture(simulation)[PIXELS // 2 - 6 : PIXELS // 2 + 6, PIXELS // 2 - 6 : PIXELS // 2 + 6, 0]
+    assert middle.mean() > 60
+    assert np.ptp(middle) <= 10  # 7 here: between points heat is not quite linear

@@ -1,24 +1,25 @@
 """What the eye meets inside the box: how much each cell blocks, and the light that it sends out.
 
-The ray-march knows nothing of smoke, dye or fire: it reads ``extinction`` (1/m) and ``glow`` (red, green and blue of the light
+The ray-march knows nothing of smoke or dye: it reads ``extinction`` (1/m) and ``glow`` (red, green and blue of the light
 that is sent towards the eye on the way, 1/m): over the extinction that is what a thick layer looks like. Between two cells
-each so counts by what it blocks, and thin smoke around a flame leaves no grey rim. Both are filled here, ghosts included.
+each so counts by what it blocks. Both are filled here, ghosts included. What glows by its heat, a ``Flame``, is added on the way.
 
 Dyes mix as coloured lights do, not as pigments: red and green in one cell are yellow, all three white. A cell's hue is
 the ratio of its three amounts, its opacity the largest of them; so a dye that is thinned out keeps its hue, and where
 none is the background shows.
 """
 
+import functools
 from collections.abc import Sequence
 
 from .._ti import argument, local, subscript, ti, traced
 from ..grid import Grid, given
-from ..kernels import Array, array_of, cells_of, float_vector, kernel_family
+from ..kernels import Array, array_of, cells_of, copy_values, float_vector, kernel_family
 from ..operators.interpolation import inside_box, sample
 from ..scene import Look
 from . import blackbody
 from .bricks import Occupancy, brick_grid
-from .colour_maps import Ramp
+from .flame import Flame
 from .surfaces import Lamp, Obstacle
 
 RAY_STEP = 0.7
@@ -29,25 +30,19 @@ OPAQUE = 0.004
 """The part of the light that passes up to which a ray is not followed."""
 LIGHT_STEP = 1.0
 """Step towards the light, in cells."""
-DULL, BRIGHT = 750.0, 1600.0
-"""Temperatures between which gas grows opaque by its glow, K."""
 FLAT = 0.75
 """Brightness of what is shown without light and shade."""
 
 
 @argument
 class Matter:
-    """What is in the cells: smoke, dye in three components and hot gas, of which what is absent is not read."""
+    """What is in the cells: smoke, and dye in three components, of which what is absent is not read."""
 
     smoke: object
     dye: object
-    temperature: object
-    emission: object  # table of the light of black bodies
-    strength: object  # opacity of smoke and dye, 1/m
-    incandescence: object  # opacity of gas that glows in full, 1/m
+    strength: object  # their opacity, 1/m
     has_smoke: bool
     has_dye: bool
-    glows: bool
 
     @traced
     def dye_at(self, c, cells):
@@ -62,19 +57,9 @@ class Matter:
         return local(amount + ti.max(*self.dye_at(c, cells), nothing) if self.has_dye else amount)
 
     @traced
-    def glowing_at(self, c):
-        """How far a cell glows, from 0 to 1; smooth, as what is seen has no edges."""
-        x = (subscript(self.temperature, c) + ti.cast(blackbody.AMBIENT - DULL, ti.f32)) * ti.cast(
-            1.0 / (BRIGHT - DULL), ti.f32
-        )
-        x = local(ti.min(ti.max(x, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32)))
-        return x * x * (3 - 2 * x)
-
-    @traced
     def opacity_at(self, c, cells):
-        """All that a cell blocks, 1/m."""
-        opacity = self.strength * self.amount_at(c, cells)
-        return local(opacity + self.incandescence * self.glowing_at(c) if self.glows else opacity)
+        """All that they block in a cell, 1/m."""
+        return local(self.strength * self.amount_at(c, cells))
 
     @traced
     def colour_at(self, c, cells, albedo):
@@ -87,30 +72,21 @@ class Matter:
             mixed = mixed + albedo * subscript(self.smoke, c)
         return ti.min(ti.max(mixed / amount, ti.cast(0.0, ti.f32)), ti.cast(1.0, ti.f32))
 
-    @traced
-    def light_of(self, c, cells, lit):
-        """The light that a cell sends out on its way, 1/m, if its smoke and dye have the colour ``lit``."""
-        sent = self.strength * self.amount_at(c, cells) * lit
-        if not self.glows:
-            return sent
-        span = (blackbody.HOTTEST - blackbody.COLDEST) / (blackbody.ENTRIES - 1)
-        kelvin = subscript(self.temperature, c) + ti.cast(blackbody.AMBIENT - blackbody.COLDEST, ti.f32)
-        hot = Ramp(self.emission, blackbody.ENTRIES).at(kelvin * ti.cast(1.0 / span, ti.f32))
-        return sent + self.incandescence * self.glowing_at(c) * hot
-
 
 @ti.func
-def _write_extinction(c, I, s, extinction: ti.template(), n, matter, bricks, least):
-    """How much a cell blocks; above ``least`` it can be seen."""
+def _write_extinction(c, I, s, extinction: ti.template(), n, matter, flame, bricks, least):
+    """How much the smoke of a cell blocks; if that and its flame are above ``least``, they can be seen."""
     opacity = matter.opacity_at(c, cells_of(s, n))
     extinction[c] = opacity
     if ti.static(I.n == 3):  # no ray reads bricks in 2D
+        if ti.static(flame.there):
+            opacity += flame.opacity_of(flame.heat[c])
         if opacity > least:
             bricks.mark(I)
 
 
 @ti.func
-def _write_light(c, I, s, light: ti.template(), extinction: ti.template(), direction, obstacle):
+def _write_light(c, I, s, light: ti.template(), extinction: ti.template(), flame, direction, obstacle):
     """How much of the light arrives at a cell of the half-resolution grid, marching towards it.
 
     A solid on the way takes the direct light; the weaker term stays, as light finds its way around.
@@ -119,7 +95,10 @@ def _write_light(c, I, s, light: ti.template(), extinction: ti.template(), direc
     blocked, depth = ti.f32(1.0), ti.f32(0.0)
     p = inside_box(ti.cast(I, ti.f32) * ti.f32(2.0) - ti.f32(0.5), n) + ti.f32(0.5) * step
     while (p - inside_box(p, n)).norm_sqr() == 0 and depth <= ti.f32(9.0):
-        depth += sample(extinction, 0, p, n) * ti.f32(LIGHT_STEP) * obstacle.dx
+        opacity = sample(extinction, 0, p, n)
+        if ti.static(flame.there):
+            opacity += flame.opacity_of(flame.heat_at(p, n))
+        depth += opacity * ti.f32(LIGHT_STEP) * obstacle.dx
         if ti.static(obstacle.there):
             # Soft edges: a ray that passes half a cell beside a surface is blocked by half.
             blocked = ti.min(blocked, ti.max(obstacle.depth_at(p), ti.f32(0.0)))
@@ -133,73 +112,97 @@ def _write_glow(c, I, s, glow: ti.template(), n, matter, albedo, lamp):
     cells = cells_of(s, n)
     arriving = sample(lamp.light, 0, inside_box(ti.cast(I, ti.f32) * ti.f32(0.5) + ti.f32(0.25), lamp.n), lamp.n)
     lit = matter.colour_at(c, cells, albedo) * (lamp.sun * arriving + lamp.ambient)
-    sent = matter.light_of(c, cells, lit)
+    sent = matter.opacity_at(c, cells) * lit
     for channel in ti.static(range(3)):
         glow[3 * c + channel] = sent[channel]
 
 
 @kernel_family
-def light_kernels(loops, has_solids):
+def light_kernels(loops, has_solids, glows):
     Index, Point, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
 
     @ti.kernel
     def compute_light(
-        extinction: Array, distance: Array, light: Array, n: Index, fine_n: Index, direction: Point, dx: ti.f32
-    ):
-        obstacle = Obstacle(distance, fine_n, dx, has_solids)
-        each_cell_in(n * 0, n + 2, n, _write_light, (light, extinction, direction, obstacle))
+        extinction: Array, heat: Array, incandescence: ti.f32, distance: Array, light: Array, n: Index, fine_n: Index,
+        direction: Point, dx: ti.f32,
+    ):  # fmt: skip
+        obstacle, flame = Obstacle(distance, fine_n, dx, has_solids), Flame(heat, None, incandescence, glows)
+        each_cell_in(n * 0, n + 2, n, _write_light, (light, extinction, flame, direction, obstacle))
 
     return (compute_light,)
 
 
 @kernel_family
-def optics_kernels(loops, has_smoke, has_dye, glows):
-    Index, Colour, each_cell_in = loops.IntVector, float_vector(3), loops.each_cell_in
-    there = (has_smoke, has_dye, glows)
+def extinction_kernels(loops, has_smoke, has_dye, glows):
+    Index, each_cell_in = loops.IntVector, loops.each_cell_in
 
     @ti.kernel
     def compute_extinction(
-        smoke: Array, dye: Array, temperature: Array, strength: ti.f32, incandescence: ti.f32, extinction: Array,
-        n: Index, occupied: Array, brick_n: Index, least: ti.f32,
+        smoke: Array, dye: Array, strength: ti.f32, heat: Array, incandescence: ti.f32, extinction: Array, n: Index,
+        occupied: Array, brick_n: Index, least: ti.f32,
     ):  # fmt: skip
-        matter = Matter(smoke, dye, temperature, None, strength, incandescence, *there)
+        matter, flame = Matter(smoke, dye, strength, has_smoke, has_dye), Flame(heat, None, incandescence, glows)
         bricks = Occupancy(occupied, brick_n)
-        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, n, matter, bricks, least))
+        each_cell_in(n * 0, n + 2, n, _write_extinction, (extinction, n, matter, flame, bricks, least))
+
+    return (compute_extinction,)
+
+
+@kernel_family
+def glow_kernels(loops, has_smoke, has_dye):
+    Index, Colour, each_cell_in = loops.IntVector, float_vector(3), loops.each_cell_in
 
     @ti.kernel
     def compute_glow(
-        smoke: Array, dye: Array, temperature: Array, emission: Array, strength: ti.f32, incandescence: ti.f32,
-        albedo: Colour, light: Array, light_n: Index, sun: Colour, ambient: Colour, glow: Array, n: Index,
+        smoke: Array, dye: Array, strength: ti.f32, albedo: Colour, light: Array, light_n: Index, sun: Colour,
+        ambient: Colour, glow: Array, n: Index,
     ):  # fmt: skip
-        matter = Matter(smoke, dye, temperature, emission, strength, incandescence, *there)
-        lamp = Lamp(light, light_n, sun, ambient, None)
+        matter, lamp = Matter(smoke, dye, strength, has_smoke, has_dye), Lamp(light, light_n, sun, ambient, None)
         each_cell_in(n * 0, n + 2, n, _write_glow, (glow, n, matter, albedo, lamp))
 
-    return compute_extinction, compute_glow
+    return (compute_glow,)
 
 
 class Optics:
     """The optical volume of one grid.
 
     Attributes:
-        extinction: 1/m, at cell centres.
+        extinction: Of smoke and dye, 1/m, at cell centres.
         bricks: Where there is anything to see, the members of an ``Occupancy``: rays jump over the rest.
         light_grid: The grid, half as fine, on which arriving light is computed.
         light: Fraction of the light that arrives.
-        glow: Red, green and blue of what is sent towards the eye, 1/m, interleaved: ``glow[3 c + channel]``.
-        medium: As the kernels take it: extinction, glow, and shape and spacing of the grid.
+        glow: Red, green and blue of what these send towards the eye, 1/m, interleaved: ``glow[3 c + channel]``.
+        glows: Whether there may be a flame.
     """
 
     def __init__(self, grid: Grid):
         self.grid = grid
         self.light_grid = Grid(tuple((n + 1) // 2 for n in grid.shape), 2 * grid.dx)
         self.extinction, self.glow = grid.array(), grid.array(3)
-        self.medium = (self.extinction, self.glow, grid.n, grid.dx)
         bricks = brick_grid(grid)
         self.bricks = (bricks.array(), bricks.n)
         self.light = self.light_grid.array()
         self._nothing = [ti.ndarray(ti.f32, 1) for _ in range(5)]
-        self._emission = None
+        self.glows, self._incandescence = False, 0.0
+
+    @functools.cached_property
+    def _heat(self):
+        return self.grid.array()
+
+    @functools.cached_property
+    def _emission(self):
+        return array_of(blackbody.glow_table())
+
+    @property
+    def _flame(self) -> tuple:
+        """As kernels take it: heat, emission and incandescence; what is absent is not read."""
+        heat, emission = (self._heat, self._emission) if self.glows else self._nothing[3:]
+        return heat, emission, self._incandescence
+
+    @property
+    def medium(self) -> tuple:
+        """As the kernels take it: extinction, glow, shape and spacing of the grid, and the flame."""
+        return self.extinction, self.glow, self.grid.n, self.grid.dx, *self._flame
 
     def compute(
         self, look: Look, direction: Sequence[float], smoke=None, dye=None, temperature=None, distance=None,
@@ -220,28 +223,29 @@ class Optics:
         """
         self.grid.require(**given(smoke=smoke, temperature=temperature, distance=distance))
         self.grid.require(3, **given(dye=dye))
-        strength, incandescence = opacity * look.extinction, opacity * look.incandescence
-        glows = temperature is not None and incandescence > 0
-        if glows and self._emission is None:
-            self._emission = array_of(blackbody.glow_table())
-        there = (smoke is not None, dye is not None, glows)
-        kernels = optics_kernels(self.grid.costly_loops, *there)
-        *stand_ins, no_table, no_distance = self._nothing
-        arrays = [a if has else none for a, has, none in zip((smoke, dye, temperature), there, stand_ins, strict=True)]
-        emission, solid = self._emission if glows else no_table, no_distance if distance is None else distance
-        n, light_n = self.grid.n, self.light_grid.n
-        matter = (strength, incandescence)
+        strength, self._incandescence = opacity * look.extinction, opacity * look.incandescence
+        self.glows = temperature is not None and self._incandescence > 0
+        if self.glows:
+            copy_values(temperature, self._heat)
+        there = (smoke is not None, dye is not None)
+        no_smoke, no_dye, no_distance = self._nothing[:3]
+        matter = (no_smoke if smoke is None else smoke, no_dye if dye is None else dye, strength)
+        heat, _, incandescence = self._flame
+        solid = no_distance if distance is None else distance
+        loops, n, light_n = self.grid.costly_loops, self.grid.n, self.light_grid.n
         self.bricks[0].fill(0.0)
         least = LEAST_DEPTH / (RAY_STEP * self.grid.dx)
-        kernels.compute_extinction(*arrays, *matter, self.extinction, n, *self.bricks, least)
+        extinction_kernels(loops, *there, self.glows).compute_extinction(
+            *matter, heat, incandescence, self.extinction, n, *self.bricks, least
+        )
         if not flat or distance is not None:
             towards = float_vector(self.grid.dim)(*direction)
-            light_kernels(self.light_grid.costly_loops, distance is not None).compute_light(
-                self.extinction, solid, self.light, light_n, n, towards, self.grid.dx
+            light_kernels(self.light_grid.costly_loops, distance is not None, self.glows).compute_light(
+                self.extinction, heat, incandescence, solid, self.light, light_n, n, towards, self.grid.dx
             )
         colour = float_vector(3)
         strong = 0.0 if flat else brightness * look.light_strength
         sun = colour(*(strong * channel for channel in look.light))
         ambient = colour(*(brightness * channel for channel in ((FLAT, FLAT, FLAT) if flat else look.ambient)))
         lamp = (colour(*look.albedo), self.light, light_n, sun, ambient)
-        kernels.compute_glow(*arrays, emission, *matter, *lamp, self.glow, n)
+        glow_kernels(loops, *there).compute_glow(*matter, *lamp, self.glow, n)

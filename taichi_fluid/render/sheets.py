@@ -8,6 +8,7 @@ from ..kernels import Array, IntArray, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
+from .flame import Flame
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, OPAQUE, Optics
 from .surfaces import Lamp, Obstacle, Surface, surface_arguments
@@ -42,12 +43,12 @@ def _sheets_colour(x, y, size, backdrop, eye, medium, normal, sheets, surface):
         ahead = (plane - eye.place.dot(normal)) * steepness
         if ahead > 0 and t > enter and t < end and passing > ti.f32(OPAQUE):
             q = inside_box(eye.place + t * ray, medium.n)
-            extinction, place = medium.at(q)
-            depth = extinction * thickness
+            met = medium.at(q)
+            depth = met.extinction * thickness
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
                 shade = ti.f32(1.0) - ti.f32(1.0 - DEEPEST) * ti.cast(k, ti.f32) / ti.cast(sheets, ti.f32)
-                colour += passing * (ti.f32(1.0) - through) * shade * medium.colour_at(place, extinction)
+                colour += passing * (ti.f32(1.0) - through) * shade * medium.colour_of(met)
                 passing *= through
     if ti.static(surface.obstacle.there):
         if end < leave:
@@ -58,7 +59,7 @@ def _sheets_colour(x, y, size, backdrop, eye, medium, normal, sheets, surface):
 
 
 @kernel_family
-def sheet_kernels(loops, has_solids):
+def sheet_kernels(loops, has_solids, glows):
     Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
     Size, Colour = int_vector(2), float_vector(3)
 
@@ -66,10 +67,11 @@ def sheet_kernels(loops, has_solids):
     def blend_sheets(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        normal: Point, sheets: ti.i32, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
+        heat: Array, emission: Array, incandescence: ti.f32, normal: Point, sheets: ti.i32, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
         light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
-        screen, backdrop, medium = Screen(image, size), Backdrop(top, bottom, exposure), Medium(extinction, glow, n)
+        screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
+        medium = Medium(extinction, glow, n, Flame(heat, emission, incandescence, glows))
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours, lamp)
         viewer = Eye(eye, forward, right, up)
@@ -95,6 +97,6 @@ def render_sheets(
     normal = float_vector(3)(*(float(axis == along) for axis in range(3)))
     picture = (*image.screen, *backdrop_arguments(background, exposure))
     volume = (*optics.medium, normal, sheets, *surface_arguments(surfaces, image.nothing, 3))
-    kernels = sheet_kernels(grid.loops, surfaces is not None)
+    kernels = sheet_kernels(grid.loops, surfaces is not None, optics.glows)
     for rays in rays_of(image, view, grid):
         kernels.blend_sheets(*picture, *rays, *volume)

@@ -7,6 +7,7 @@ from ..operators.noise import hash_01
 from .bricks import Occupancy, steps_to_leave
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
+from .flame import Flame
 from .image import Backdrop, Image, Screen, backdrop_arguments
 from .optics import LEAST_DEPTH, OPAQUE, RAY_STEP, Optics
 from .ranges import plane_of
@@ -18,22 +19,39 @@ SLAB = 0.1
 
 
 @argument
+class Met:
+    """What a ray meets on a step: the ``extinction`` of all, 1/m, where that of smoke was found, and what of it is flame."""
+
+    extinction: object
+    place: object
+    burning: object
+    heats: tuple
+
+
+@argument
 class Medium:
-    """The optical volume: ``extinction`` and the interleaved colours of its ``glow``, both in 1/m, on a grid of ``n`` cells."""
+    """The optical volume: ``extinction`` and the interleaved colours of the ``glow`` of smoke, both in 1/m, and the ``flame``."""
 
     extinction: object
     glow: object
-    n: object
+    n: object  # shape of the grid
+    flame: Flame
 
     @traced
-    def at(self, q):
-        """Linear interpolation of the extinction at ``q``, and the place for ``colour_at``."""
+    def at(self, q, *heats):
+        """What is at ``q``, on a step from one of two ``heats`` to the other; without these only there."""
         place = place_of(q, self.n)
-        return sample_at(self.extinction, 0, place), place
+        smoke = sample_at(self.extinction, 0, place)
+        if not self.flame.there:
+            return Met(smoke, place, None, ())
+        heats = heats or (self.flame.heat_at(q, self.n),) * 2
+        burning = self.flame.opacity_between(*heats)
+        return Met(local(smoke + burning), place, burning, heats)
 
     @traced
-    def colour_at(self, place, extinction):
-        """What a thick layer looks like: linear interpolation of the glow, over the extinction there."""
+    def colour_of(self, met):
+        """What a thick layer looks like: linear interpolation of the glow and what the flame sends out, over the extinction there."""
+        place, extinction = met.place, met.extinction
         corners = [(place.first, ti.cast(1.0, ti.f32))]
         for axis in range(self.n.n):
             s, f = subscript(place.s, axis), subscript(place.fraction, axis)
@@ -41,7 +59,10 @@ class Medium:
             corners = [(c, local(w * rest)) for c, w in corners] + [(c + s, local(w * f)) for c, w in corners]
         corners = [(local(3 * c), w) for c, w in corners]
         scale = local(ti.cast(1.0, ti.f32) / ti.max(extinction, ti.cast(1e-20, ti.f32)))
-        return ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) * scale for k in range(3)])
+        sent = [sum(w * subscript(self.glow, c + k) for c, w in corners) for k in range(3)]
+        if not self.flame.there:
+            return ti.Vector([channel * scale for channel in sent])
+        return (ti.Vector(sent) + met.burning * self.flame.colour_between(*met.heats)) * scale
 
 
 @ti.func
@@ -57,18 +78,26 @@ def _volume_colour(x, y, size, backdrop, eye, medium, bricks, surface):
     start = enter + ti.f32(RAY_STEP) * hash_01(ti.Vector([x, y]))
     k = 0
     t, seen_to = start, enter
+    heat, heat_ahead, known = ti.f32(0.0), ti.f32(0.0), ti.i32(0)
     while t < end and passing > ti.f32(OPAQUE):
         q = inside_box(eye.place + t * ray, medium.n)
         brick = bricks.brick_at(q)
         if bricks.empty(brick):
             k = ti.max(steps_to_leave(brick, eye.place, ray, start, ti.f32(RAY_STEP)), k + 1)
+            known = 0
         else:
             k += 1
-            extinction, place = medium.at(q)
-            depth = extinction * (ti.min(t + ti.f32(RAY_STEP), end) - seen_to) * surface.obstacle.dx
+            to = ti.min(t + ti.f32(RAY_STEP), end)
+            if ti.static(medium.flame.there):
+                for ahead in range(known, 2):
+                    reached = eye.place + ti.select(ahead == 1, to, t) * ray
+                    heat, heat_ahead = heat_ahead, medium.flame.heat_at(inside_box(reached, medium.n), medium.n)
+                known = 1
+            met = medium.at(q, heat, heat_ahead)
+            depth = met.extinction * (to - seen_to) * surface.obstacle.dx
             if depth > ti.f32(LEAST_DEPTH):
                 through = ti.exp(-depth)
-                colour += passing * (ti.f32(1.0) - through) * medium.colour_at(place, extinction)
+                colour += passing * (ti.f32(1.0) - through) * medium.colour_of(met)
                 passing *= through
         t = start + ti.cast(k, ti.f32) * ti.f32(RAY_STEP)
         seen_to = t
@@ -86,9 +115,9 @@ def _slab_pixel(x, y, screen, backdrop, window, medium, thickness, surface):
     colour = backdrop.at(screen.height_of(y) / ti.cast(screen.size[1], ti.f32))
     inside = inside_box(q, medium.n)
     if (q - inside).norm_sqr() == 0:
-        extinction, place = medium.at(inside)
-        passing = ti.exp(-extinction * thickness)
-        colour = passing * colour + (ti.f32(1.0) - passing) * medium.colour_at(place, extinction)
+        met = medium.at(inside)
+        passing = ti.exp(-met.extinction * thickness)
+        colour = passing * colour + (ti.f32(1.0) - passing) * medium.colour_of(met)
         if ti.static(surface.obstacle.there):
             covered = surface.obstacle.covered_at(inside, window.across[0])
             if covered > 0:
@@ -99,7 +128,7 @@ def _slab_pixel(x, y, screen, backdrop, window, medium, thickness, surface):
 
 
 @kernel_family
-def volume_kernels(loops, has_solids):
+def volume_kernels(loops, has_solids, glows):
     Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
     Size, Colour = int_vector(2), float_vector(3)
 
@@ -107,11 +136,12 @@ def volume_kernels(loops, has_solids):
     def march(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        occupied: Array, brick_n: Index, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
+        heat: Array, emission: Array, incandescence: ti.f32, occupied: Array, brick_n: Index, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
         light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
-        medium, bricks = Medium(extinction, glow, n), Occupancy(occupied, brick_n)
+        medium = Medium(extinction, glow, n, Flame(heat, emission, incandescence, glows))
+        bricks = Occupancy(occupied, brick_n)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours, lamp)
         viewer = Eye(eye, forward, right, up)
@@ -122,14 +152,15 @@ def volume_kernels(loops, has_solids):
     @ti.kernel
     def slab(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, corner: Point, across: Point,
-        upward: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, thickness: ti.f32, distance: Array,
-        shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
-        direction: Point,
+        upward: Point, extinction: Array, glow: Array, n: Index, dx: ti.f32, heat: Array, emission: Array,
+        incandescence: ti.f32, thickness: ti.f32, distance: Array, shapes: Array, owner: Array, colours: Array,
+        light: Array, light_n: Index, sun: Colour, ambient: Colour, direction: Point,
     ):  # fmt: skip
         screen, backdrop, window = Screen(image, size), Backdrop(top, bottom, exposure), Window(corner, across, upward)
         lamp = Lamp(light, light_n, sun, ambient, direction)
         surface = Surface(Obstacle(distance, n, dx, has_solids, True, shapes), owner, colours, lamp)
-        each_pixel(size, _slab_pixel, (screen, backdrop, window, Medium(extinction, glow, n), thickness, surface))
+        medium = Medium(extinction, glow, n, Flame(heat, emission, incandescence, glows))
+        each_pixel(size, _slab_pixel, (screen, backdrop, window, medium, thickness, surface))
 
     return {"march": march} if loops.dim == 3 else {"slab": slab}
 
@@ -151,7 +182,7 @@ def render_volume(
     grid.require_runtime()
     picture = (*image.screen, *backdrop_arguments(background, exposure))
     volume = (*optics.medium, *optics.bricks, *surface_arguments(surfaces, image.nothing, 3))
-    kernels = volume_kernels(grid.loops, surfaces is not None)
+    kernels = volume_kernels(grid.loops, surfaces is not None, optics.glows)
     for rays in rays_of(image, view, grid):
         kernels.march(*picture, *rays, *volume)
 
@@ -163,4 +194,4 @@ def render_slab(optics: Optics, image: Image, background, exposure: float, surfa
     window = plane_window(grid, plane_of(grid, 2, 0.5), image)
     picture = (*image.screen, *backdrop_arguments(background, exposure), *window)
     volume = (*optics.medium, SLAB * grid.size[1], *surface_arguments(surfaces, image.nothing, 2))
-    volume_kernels(grid.loops, surfaces is not None).slab(*picture, *volume)
+    volume_kernels(grid.loops, surfaces is not None, optics.glows).slab(*picture, *volume)

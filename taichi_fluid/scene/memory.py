@@ -47,6 +47,7 @@ def bytes_needed(scene: Scene) -> int:
         # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
         words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 3) if scene.liquid.foam else 0
     words += 4 + 1  # the picture's optical volume and light
+    words += bool(scene.look.incandescence and "temperature" in scene.carried)  # the heat of its flame
     if scene.look.view in ("slice", "arrows", "tracers"):
         words += 1 + dim  # the quantity and the velocity that are shown
     if scene.look.view == "tracers":
