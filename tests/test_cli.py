@@ -210,6 +210,7 @@ def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
         "bench",
         "demo",
         "doctor",
+        "keys",
         "resume",
         "run",
         "scenes",
@@ -224,6 +225,7 @@ def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     [
         ("demo pl", ["plume", "plume2d"]),
         ("scenes emb", ["embers"]),
+        ("keys liq", ["liquid", "liquid.bodies"]),
         ("bench --scene kar", ["karman"]),
         ("demo --arch vul", ["vulkan"]),
         ("run ha", ["file"]),
@@ -392,6 +394,7 @@ BAD = {
     "a place in brackets": (["demo", "--set", "sources[0].temprature=3"], ["sources.0.temprature", "'temperature'"]),
     "a mistyped name": (["run", "nameless.toml"], ["unknown key 'nam'", "did you mean 'name'"]),
     "too many scenes": (["demo", "plume", "jets"], ["jets"]),
+    "no such table": (["keys", "fluids"], ["'fluids'", "did you mean 'fluid'", "solver"]),
 }
 
 

@@ -21,13 +21,14 @@ from ..io.stored import CheckpointError
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, preset, preset_names, require_installed
 from ..scene.memory import gib
+from ..scene.reference import reference
 from .interrupts import interruptible
 from .measuring import bench
 from .running import common, run_scene
 from .validating import validate
 from .wanted import Begun
 from .warming import warm
-from .words import PATH, Sentences, complete_scene, print_wide, say, stop
+from .words import PATH, Sentences, complete_scene, complete_table, print_wide, say, stop
 
 
 @click.group(cls=Sentences, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -110,6 +111,16 @@ def scenes(name: str | None) -> None:
         # A pipe has no width: a scene a line, for grep.
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(_in_columns([(each, _description(each)) for each in preset_names()], width))
+    except SceneError as error:
+        stop(str(error))
+
+
+@main.command(short_help="Say what a scene may hold, key by key.")
+@click.argument("table", required=False, shell_complete=complete_table)
+def keys(table: str | None) -> None:
+    """Print what a scene may hold, as TOML at its defaults: every key, what it means and may be; or those of one TABLE."""
+    try:
+        click.echo(reference(table), nl=False)
     except SceneError as error:
         stop(str(error))
 

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from ..errors import Terminated
 from ..io.files import OutputError
 from ..scene import SceneError, parse_toml, preset_names
+from ..scene.reference import tables
 
 
 def stop(message: str, status: int = 2) -> NoReturn:
@@ -89,6 +90,11 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 def complete_scene(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The scenes of the package that a shell may complete a name to."""
     return [CompletionItem(name) for name in preset_names() if name.startswith(incomplete)]
+
+
+def complete_table(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The tables of a scene that a shell may complete a name to."""
+    return [CompletionItem(table.name) for table in tables() if table.name and table.name.startswith(incomplete)]
 
 
 def complete_scene_or_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -179,7 +179,8 @@ class Domain(Config):
         "staggered", description="where the velocity lies: on the faces of the cells, or with all else at their centres"
     )
     boundaries: Annotated[tuple[SidePair, ...], Field(strict=False)] | SideKind = Field(
-        "free-slip", description="kind of all sides, or one pair (lower, upper) per axis"
+        "free-slip",
+        description="kind of all sides, or one pair (lower, upper) per axis, each a kind or a table that says more",
     )
 
     @property

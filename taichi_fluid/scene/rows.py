@@ -38,7 +38,8 @@ def _amount(
 
 def _given(row: Carried) -> FieldInfo:
     """What a flow begins with of a quantity."""
-    field = Field(None, description=f"{row.meaning or row.name} at time 0, {row.unit}")
+    unit = "" if row.unit == "1" else f", {row.unit}"
+    field = Field(None, description=f"{row.meaning or row.name} at time 0{unit}")
     return FieldInfo.from_annotated_attribute(Annotated[Any, Given(row.components)], field)
 
 
