@@ -38,6 +38,8 @@ TRAFFIC = {
     "advection_kernels.correct": ("a:1 predicted least most paths distance", "out:1"),
     "advection_kernels.limit": ("lost predicted least most paths", "out:1"),
     "extrapolation_kernels.extrapolate": ("velocity earlier", "earlier"),
+    "gain_kernels.set_apart": ("velocity before", "gain velocity"),
+    "gain_kernels.add": ("velocity gain", "velocity"),
     "extremes_kernels.find_extremes": ("a:1  a:1", ""),
     "extremes_kernels.keep_extremes": ("a:1", "a:1"),
     "conservation_kernels.restore": (

@@ -322,9 +322,14 @@ class Diffusion:
         return 0.5 * dt if self.solids is None else 0.25 * dt
 
     def begins_implicitly(self, viscosity: float, dt: float) -> bool:
-        """Whether ``advance_velocity`` diffuses implicitly: beside solids as soon as it has to, else in steps ``_LONG`` times as long."""
-        most = self._explicit_limit(0, None)
-        return 0.5 * dt * viscosity > (_LONG * most if self.solids is None else most)
+        """Whether ``advance_velocity`` diffuses implicitly: beside solids as soon as it has to, else in steps that are long."""
+        if self.solids is None:
+            return self.is_long(viscosity, dt)
+        return 0.5 * dt * viscosity > self._explicit_limit(0, None)
+
+    def is_long(self, viscosity: float, dt: float) -> bool:
+        """Whether half of a step is more than ``_LONG`` times as long as leaves each value between those around it."""
+        return 0.5 * dt * viscosity > _LONG * self._in_bounds
 
     def _is_held(self, component: int) -> bool:
         return self.solids is not None and component != SCALAR
@@ -337,7 +342,12 @@ class Diffusion:
         least = 1.0 if self.solids is None else LEAST_PART
         if self._is_held(component) or (self.solids is not None and self.solids.gives(name)):
             least = NEAREST_EXPLICIT
-        return self.grid.dx**2 * least / (2.0 * self.grid.dim)
+        return least * self._in_bounds
+
+    @property
+    def _in_bounds(self) -> float:
+        """The same far from solids."""
+        return self.grid.dx**2 / (2.0 * self.grid.dim)
 
     def advance(
         self,

@@ -18,6 +18,7 @@ def bytes_needed(scene: Scene) -> int:
     words += dim + 3 + (dim if scene.domain.grid == "collocated" else 1)  # room to work in
     if scene.solver.scheme == "reflection" and scene.domain.grid == "staggered":
         words += dim + 1  # the velocity that carries, the pressure of the first half
+        words += dim if scene.fluid.viscosity else 0  # what is set apart from what is carried
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
     if scene.expands or scene.combustion.burn_rate:
         words += 2  # the prescribed divergence, and what is left beside it

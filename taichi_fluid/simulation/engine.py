@@ -106,7 +106,7 @@ class Engine:
         self.kept = Kept()
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
-        self._before = self._earlier_pressure = self._rubbed = None
+        self._before = self._earlier_pressure = self._rubbed = self._gained = None
 
     @property
     def scene(self) -> Scene:
@@ -131,6 +131,7 @@ class Engine:
         self.flame: Flame | None = None
         self.expansion = None
         self.halved, self.nearest, self.earlier = False, 0.0, None
+        self.gain = None  # what the first half of a step has set apart from what is carried, m/s
         self.dry: list[str] = []  # what of the scene brings in no liquid
         self.overfull: float | None = None  # since when the liquid is more than the box holds, s
         self.unbalanced: float | None = None  # since when a region without a way out is filled or emptied, s
@@ -214,6 +215,13 @@ class Engine:
         if self._before is None:
             self._before = self.grid.array(self.grid.dim)
         return self._before
+
+    @property
+    def gained(self):
+        """Room for the ``gain``, made at its first use."""
+        if self._gained is None:
+            self._gained = self.grid.array(self.grid.dim)
+        return self._gained
 
     @property
     def rubbed(self):

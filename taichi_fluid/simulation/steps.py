@@ -6,7 +6,7 @@ from ..boundaries.walls import SCALAR
 from ..carried import rate_of
 from ..kernels import copy_values
 from ..physics import forces
-from ..physics.advection import Advection, extrapolate
+from ..physics.advection import Advection, add_gain, extrapolate, set_apart
 from ..physics.combustion import radiate
 from ..physics.friction import NEAREST, NEAREST_EXPLICIT
 from ..physics.sources import decay, fade, kept_of_source
@@ -43,11 +43,12 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     """Take the flow to the middle of the step, where ``solver.scheme`` asks for that.
 
     Forces and explicit diffusion of half a step, advection along the velocity that the step before has left, projection.
+    Where friction is quick for such a step, what these add is not carried, see ``physics.advection.gain``.
     Sides and solids move as at its beginning for the first, as in its middle for the projection: of one that speeds up both
     pressures of the step hold the same.
     """
     engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
-    engine.nearest = 0.0
+    engine.nearest, engine.gain = 0.0, None
     if not engine.halved:
         return
     velocity, before, half = engine.state.velocity, engine.before, 0.5 * dt
@@ -69,9 +70,13 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
         _press(engine, -engine.lasting(early))
     _push(engine, half - early)
     engine.move_as_at(engine.time + half)
+    if viscosity and engine.diffusion.is_long(viscosity, dt):
+        engine.gain = engine.gained
+        set_apart(engine.grid, velocity.current, before, engine.gain)
     engine.fill_velocity()
     yield
     yield from _advect(engine, half, before, scalars=engine.advection.shares_paths)
+    _add_gain(engine, 1.0)
     _project(engine, half)
     engine.move_as_at(engine.time + dt)
 
@@ -93,6 +98,14 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
         yield from _advect_scalars(engine, dt)
     extrapolate(engine.grid, velocity, engine.before)
     yield from _advect(engine, 0.5 * dt, engine.before, scalars=together, reflected=True)
+    _add_gain(engine, -1.0)
+
+
+def _add_gain(engine: Engine, times: float) -> None:
+    """Add what the first half of the step has set apart, if anything, so many times."""
+    if engine.gain is not None:
+        add_gain(engine.grid, engine.state.velocity.current, engine.gain, times)
+        engine.fill_velocity()
 
 
 def _advection(engine: Engine) -> Advection:
@@ -163,6 +176,7 @@ def _advect(engine: Engine, dt: float, along, scalars: bool = True, reflected: b
         yield from _carry_scalars(engine, advection)
     if reflected:
         _press(engine, dt)
+        _add_gain(engine, 1.0)
     out = velocity.current if advection.in_place else velocity.next
     for axis, offset in enumerate(velocity.begins()):
         advection.carry(velocity.current, out, axis, offset)

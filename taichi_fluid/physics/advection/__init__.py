@@ -8,6 +8,7 @@ MacCormack; Ralston 1962 for the third-order trace.)
 
 from .advection import Advection
 from .extrapolation import extrapolate
+from .gain import add_gain, set_apart
 from .spec import Scheme, Trace
 
-__all__ = ["Advection", "Scheme", "Trace", "extrapolate"]
+__all__ = ["Advection", "Scheme", "Trace", "add_gain", "extrapolate", "set_apart"]
