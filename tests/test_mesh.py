@@ -40,13 +40,13 @@ def test_what_is_inside_is_known_although_a_triangle_is_missing():
     assert ((whole < 0) == (holed < 0)).mean() > 0.995
 
 
-@pytest.mark.parametrize("suffix", ["obj", "stl"])
-def test_a_scene_names_a_file_beside_it(tmp_path, suffix):
-    """And the solid it becomes holds the fluid off like the sphere that it is."""
-    trimesh.creation.icosphere(3).export(tmp_path / f"ball.{suffix}")
+@pytest.mark.parametrize(("suffix", "radius", "size"), [("obj", 1.0, "size = 0.5\n"), ("stl", 0.25, "")])
+def test_a_scene_names_a_file_beside_it(tmp_path, suffix, radius, size):
+    """And the solid it becomes holds the fluid off like the sphere that it is, of the size that is given or its own."""
+    trimesh.creation.icosphere(3, radius=radius).export(tmp_path / f"ball.{suffix}")
     text = (
         'name = "mesh"\n[domain]\nresolution = 16\n[[solids]]\nshape = "mesh"\n'
-        f'file = "ball.{suffix}"\ncenter = [0.5, 0.45, 0.5]\nsize = 0.5\npoints = 24\nvelocity = [0.0, 0.5, 0.0]\n'
+        f'file = "ball.{suffix}"\ncenter = [0.5, 0.45, 0.5]\n{size}points = 24\nvelocity = [0.0, 0.5, 0.0]\n'
     )
     (tmp_path / "scene.toml").write_text(text, encoding="utf-8")
     simulation = Simulation(Scene.load(tmp_path / "scene.toml"))

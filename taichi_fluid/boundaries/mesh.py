@@ -121,15 +121,15 @@ def read_triangles(path: str | Path) -> np.ndarray:
     return triangles
 
 
-def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> SampledDistance:
+def sample_mesh(triangles: np.ndarray, size: float | None = None, points: int = 64) -> SampledDistance:
     """Signed distance of a mesh around its own middle, to be used as ``Solid.shape``.
 
     It takes time in proportion to triangles times lattice points: 5000 triangles on a lattice of 64³ some 15 s on two
     CPU cores. Taichi must be running.
 
     Args:
-        triangles: ``(count, 3, 3)``, in any unit.
-        size: Longest edge of the mesh's bounding box, in metres.
+        triangles: ``(count, 3, 3)``, in any unit, or in metres.
+        size: Longest edge of the mesh's bounding box, in metres; left out, as the triangles have it.
         points: Lattice points along that edge.
 
     Raises:
@@ -138,12 +138,14 @@ def sample_mesh(triangles: np.ndarray, size: float, points: int = 64) -> Sampled
     triangles = np.asarray(triangles, dtype=np.float64)
     if triangles.ndim != 3 or triangles.shape[1:] != (3, 3) or not len(triangles):
         raise MeshError(f"triangles have shape {triangles.shape}; it must be (count, 3, 3)")
-    if not (0 < size < math.inf and points >= 4):
+    if not ((size is None or 0 < size < math.inf) and points >= 4):
         raise MeshError(f"size is {size} and points is {points}; size must be positive, points at least 4")
     low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
-    if not 0 < float((high - low).max()) < math.inf:
+    longest = float((high - low).max())
+    if not 0 < longest < math.inf:
         raise MeshError(f"the triangles reach from {low.tolist()} to {high.tolist()}; a mesh has an extent")
-    scale = size / float((high - low).max())
+    size = longest if size is None else size
+    scale = size / longest
     triangles = (triangles - 0.5 * (low + high)) * scale
     half = 0.5 * (high - low) * scale
     spacing = size / points

@@ -175,7 +175,9 @@ class MeshSolid(_Solid):
     shape: Literal["mesh"] = "mesh"
     file: str = Field(description="path of the file; in a scene file relative to it", min_length=1)
     center: Vector = Field(description="where the middle of its bounding box is at time 0, m")
-    size: float = number(..., "m", "longest edge of its bounding box", ge=1e-4, le=1e6)
+    size: float | None = number(
+        None, "m", "longest edge of its bounding box; left out, as the file has it", ge=1e-4, le=1e6
+    )
     points: int = Field(64, ge=4, le=512, description="lattice points along that edge")
 
     def geometry(self) -> Geometry:
