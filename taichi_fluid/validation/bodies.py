@@ -9,7 +9,7 @@ import numpy as np
 from ..simulation import Simulation
 from .cases import Run, peak, zeros_of
 from .exact import faces_of
-from .published import DUETSCH, SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
+from .published import DUETSCH, SANGANI_ACRIVOS, SCHAEFER_TUREK_PERIODIC, SCHAEFER_TUREK_STEADY
 
 HEIGHT, LENGTH, DIAMETER, MIDDLE = 0.41, 2.2, 0.1, 0.2
 """Of Schäfer and Turek's channel and of the cylinder in it, whose middle is as far from the inflow as from the floor, m."""
@@ -194,3 +194,32 @@ def oscillating(run: Run) -> None:
     across = np.abs(force[:, 1]).max() / np.abs(force[:, 0]).max()
     run.at_most("force across, over that along", across, 0.01 * coarser)
     run.curve("force along", ("time, s", "N/m"), (time, force[:, 0]))
+
+
+def drag_in_array(run: Run, resolution: int, part: float) -> float:
+    """Drag on a cylinder of a square array that fills a ``part`` of the plane, over viscosity and mean velocity.
+
+    A force drives what creeps through, in steps hundreds of times as long as friction needs across a cell. On the whole
+    of a cell of the array it acts as a pressure does, which the cylinder bears.
+    """
+    simulation = run.simulation(
+        "array",
+        domain={"size": [1.0, 1.0], "resolution": resolution, "boundaries": "periodic"},
+        fluid={"viscosity": 1.0, "rho": 1.0, "body_force": [1.0, 0.0]},
+        solver={"tolerance": 1e-5},
+        solids=[{"shape": "sphere", "center": [0.507, 0.503], "radius": math.sqrt(part / math.pi)}],
+    )
+    run.settle(simulation, 1e-6, 10.0)
+    assert simulation.solids is not None
+    open_part = simulation.grid.to_numpy(simulation.solids.open)[0]
+    return 1.0 / float((simulation.grid.to_numpy(simulation.state.velocity.current)[0] * open_part).mean())
+
+
+def array(run: Run) -> None:
+    """The case."""
+    n = run.resolution
+    for part, published in SANGANI_ACRIVOS.items():
+        coarse, fine = (drag_in_array(run, cells, part) / published for cells in (n // 2, n))
+        run.near(f"{part:.0%} of it cylinders: drag, over that published", fine, 1.0, 0.005 * max(1.0, 64 / n) ** 2)
+        order = math.log2(abs(coarse - 1.0) / abs(fine - 1.0))
+        run.at_least(f"{part:.0%} of it cylinders: order of its error from {n // 2} to {n} cells", order, 1.7)

@@ -205,3 +205,7 @@ CLERCX_BRUNEAU = {
 }
 """A dipole that meets a wall head on, Re = 625: energy by the time, 2 at first, and the first two peaks of the enstrophy.
 H. J. H. Clercx and C.-H. Bruneau, Computers and Fluids 35 (2006), 245, in units of half the square's edge."""
+
+SANGANI_ACRIVOS = {0.1: 24.83, 0.3: 102.90}
+"""Sangani and Acrivos 1982 (Int. J. Multiphase Flow 8, 193): drag on each cylinder of a square array, over viscosity and mean velocity,
+by the part of the plane that they fill."""

@@ -56,6 +56,7 @@ CASES = {
             20,
             10,
         ),
+        Case("array", "a flow that creeps through cylinders", "Sangani and Acrivos 1982", bodies.array, 64, 32),
         Case("sphere", "sphere in a stream, Re 100", "Schiller and Naumann 1933", bodies.sphere, 10, 5),
         Case(
             "oscillating",
