@@ -22,6 +22,7 @@ FIRST = (
 
 SLOW = (
     "test_cuda.py::",
+    "test_validation.py::test_a_case_finds_what_it_found[array",
     "test_validation.py::test_a_case_finds_what_it_found[drop",
     "test_validation.py::test_a_case_finds_what_it_found[volume",
     "test_vulkan.py::test_vulkan_passes_the_marked_tests[advection and pressure]",

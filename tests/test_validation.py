@@ -74,7 +74,6 @@ TODAY = [
         {},
         [(0.9911, 0.002), (2.41, 0.2), (0.9869, 0.002), (2.05, 0.2)],
         id="array",
-        marks=pytest.mark.slow,
     ),
     pytest.param(
         "turning",
