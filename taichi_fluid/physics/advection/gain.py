@@ -2,7 +2,7 @@
 
 Friction and the pressure and forces that it is in balance with are each much more there than the velocity. Of what advection would
 make of their difference the friction to come leaves what no projection takes off: in a cavity at Re 0.2 the velocity was off by
-5 % of its mean in default steps. Carried without, as far as a step is of second order, it is the same flow.
+5.7 % of its mean in default steps. Carried without, as far as a step is of second order, it is the same flow.
 """
 
 from ..._ti import ti
