@@ -67,8 +67,9 @@ def sheet_kernels(loops, has_solids, glows):
     def blend_sheets(
         image: Array, size: Size, top: Colour, bottom: Colour, exposure: ti.f32, eye: Point, forward: Point,
         right: Point, up: Point, edges: IntArray, taken: ti.i32, extinction: Array, glow: Array, n: Index, dx: ti.f32,
-        heat: Array, emission: Array, incandescence: ti.f32, normal: Point, sheets: ti.i32, distance: Array, shapes: Array, owner: Array, colours: Array, light: Array,
-        light_n: Index, sun: Colour, ambient: Colour, direction: Point,
+        heat: Array, emission: Array, incandescence: ti.f32, normal: Point, sheets: ti.i32, distance: Array,
+        shapes: Array, owner: Array, colours: Array, light: Array, light_n: Index, sun: Colour, ambient: Colour,
+        direction: Point,
     ):  # fmt: skip
         screen, backdrop = Screen(image, size), Backdrop(top, bottom, exposure)
         medium = Medium(extinction, glow, n, Flame(heat, emission, incandescence, glows))
