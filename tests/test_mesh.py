@@ -40,7 +40,9 @@ def test_what_is_inside_is_known_although_a_triangle_is_missing():
     assert ((whole < 0) == (holed < 0)).mean() > 0.995
 
 
-@pytest.mark.parametrize(("suffix", "radius", "size"), [("obj", 1.0, "size = 0.5\n"), ("stl", 0.25, "")])
+@pytest.mark.parametrize(
+    ("suffix", "radius", "size"), [("obj", 1.0, "size = 0.5\n"), ("stl", 0.25, "")], ids=["obj", "stl"]
+)
 def test_a_scene_names_a_file_beside_it(tmp_path, suffix, radius, size):
     """And the solid it becomes holds the fluid off like the sphere that it is, of the size that is given or its own."""
     trimesh.creation.icosphere(3, radius=radius).export(tmp_path / f"ball.{suffix}")
