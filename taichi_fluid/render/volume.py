@@ -59,10 +59,10 @@ class Medium:
             corners = [(c, local(w * rest)) for c, w in corners] + [(c + s, local(w * f)) for c, w in corners]
         corners = [(local(3 * c), w) for c, w in corners]
         scale = local(ti.cast(1.0, ti.f32) / ti.max(extinction, ti.cast(1e-20, ti.f32)))
-        sent = [sum(w * subscript(self.glow, c + k) for c, w in corners) for k in range(3)]
-        if not self.flame.there:
-            return ti.Vector([channel * scale for channel in sent])
-        return (ti.Vector(sent) + met.burning * self.flame.colour_between(*met.heats)) * scale
+        sent = ti.Vector([sum(w * subscript(self.glow, c + k) for c, w in corners) for k in range(3)])
+        if self.flame.there:
+            sent = sent + met.burning * self.flame.colour_between(*met.heats)
+        return sent * scale
 
 
 @ti.func

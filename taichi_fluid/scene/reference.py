@@ -14,7 +14,7 @@ from .fields import Given, OneOf, PartOfSide, SideOfBox
 from .liquid import BODIES, DEFAULTS
 from .probes import PROBES, Probe
 from .rules import Scene
-from .text import SceneError
+from .text import SceneError, table_of
 
 BESIDE = {
     "liquid.bodies": "What of the liquid is there at time 0.",
@@ -54,7 +54,7 @@ class Table(NamedTuple):
 def tables() -> Iterator[Table]:
     """All of them, the keys that stand in none first."""
     alone = {
-        name: model for name, field in Scene.model_fields.items() if name not in BESIDE and (model := _model(field))
+        name: model for name, field in Scene.model_fields.items() if name not in BESIDE and (model := table_of(field))
     }
     yield Table("", "\n".join(_keys({name: Scene.model_fields[name] for name in ("name", "description")})))
     for name, model in alone.items():
@@ -84,14 +84,6 @@ def reference(table: str | None = None) -> str:
 def _said(model: type[BaseModel]) -> str:
     """What is said of a class, in one line."""
     return f"# {' '.join((model.__doc__ or '').split()).replace('``', '')}"
-
-
-def _model(field: FieldInfo) -> type[BaseModel] | None:
-    """The class of a table, which may be left out."""
-    for each in (field.annotation, *get_args(field.annotation)):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            return each
-    return None
 
 
 def _rows(name: str) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from ..boundaries.sides import Boundary
 from ..limits import is_number, near, shortened
@@ -132,9 +133,14 @@ def _keys(model: type[BaseModel], parents: Sequence[int | str], values: Mapping[
         return list(models[len(parents)].model_fields) if len(parents) in models else []
     if len(parents) != 1:
         return []
-    table = model.model_fields[str(parents[0])].annotation
-    tables = [table, *get_args(table)]
-    return next((list(each.model_fields) for each in tables if hasattr(each, "model_fields")), [])
+    table = table_of(model.model_fields[str(parents[0])])
+    return list(table.model_fields) if table else []
+
+
+def table_of(field: FieldInfo) -> type[BaseModel] | None:
+    """The class of a table that a field is, which may be left out; None for one of another kind."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)), None)
 
 
 def _keys_of_body(parents: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:

@@ -106,7 +106,6 @@ class Engine:
         self.kept = Kept()
         self.stages: list[Stage] = []
         self.forces: list[Force] = []
-        self._before = self._earlier_pressure = self._rubbed = self._gained = None
 
     @property
     def scene(self) -> Scene:
@@ -209,26 +208,24 @@ class Engine:
         self._diffusion.max_iterations, self._diffusion.sweeps = solver.max_iterations, solver.sweeps
         return self._diffusion
 
-    @property
+    @functools.cached_property
     def before(self):
         """Room for the velocity that a step of advection-reflection begins with, made at its first use."""
-        if self._before is None:
-            self._before = self.grid.array(self.grid.dim)
-        return self._before
+        return self.grid.array(self.grid.dim)
 
-    @property
+    @functools.cached_property
     def gained(self):
         """Room for the ``gain``, made at its first use."""
-        if self._gained is None:
-            self._gained = self.grid.array(self.grid.dim)
-        return self._gained
+        return self.grid.array(self.grid.dim)
 
-    @property
+    @functools.cached_property
     def rubbed(self):
         """Room for the velocity that the first part of friction at solids is reckoned with, made at its first use."""
-        if self._rubbed is None:
-            self._rubbed = self.grid.array(self.grid.dim)
-        return self._rubbed
+        return self.grid.array(self.grid.dim)
+
+    @functools.cached_property
+    def _earlier_pressure(self):
+        return self.grid.array()
 
     def lasting(self, dt: float) -> float:
         """Seconds of a step ``dt`` for which what the pressure is about to take off is known, by the one before it.
@@ -245,8 +242,6 @@ class Engine:
 
     def begin_earlier(self, steps: int, dt: float, halved: bool, lasting: float, nearest: float) -> Earlier:
         """Have ``earlier`` of a step say so much, and its arrays, which are still to be filled."""
-        if self._earlier_pressure is None:
-            self._earlier_pressure = self.grid.array()
         rubbed = self.rubbed if halved and nearest else None
         self.earlier = Earlier(steps, dt, halved, lasting, self._earlier_pressure, rubbed, nearest)
         return self.earlier
