@@ -96,6 +96,14 @@ def test_a_file_holds_how_fast_its_corners_are(tmp_path):
     np.testing.assert_array_equal(read.faces, triangles)
     written = read.metadata["_ply_raw"]["vertex"]["data"]
     np.testing.assert_array_equal(np.stack([written[name] for name in ("vx", "vy", "vz")], axis=1), velocities)
+    tf.write_ply(tmp_path / "up.ply", vertices, triangles, velocities, up="z")
+    upright = trimesh.load(tmp_path / "up.ply", process=False)
+    for name, i, sign in (("x", 0, 1), ("y", 2, -1), ("z", 1, 1)):
+        raw = upright.metadata["_ply_raw"]["vertex"]["data"]
+        np.testing.assert_array_equal(raw[name], sign * vertices[:, i])
+        np.testing.assert_array_equal(raw[f"v{name}"], sign * velocities[:, i])
+    with pytest.raises(ValueError, match="up is 'Z'; it must be one of y, z"):
+        tf.write_ply(tmp_path / "no.ply", vertices, triangles, up="Z")
     u = np.stack([0.5 - 2 * (vertices[:, 2] - 0.5), 0.25 + 0 * vertices[:, 0], 2 * (vertices[:, 0] - 0.5)], axis=1)
     # The projection leaves a tolerance of it, and beyond the surface it goes on as it changes up to there.
     np.testing.assert_allclose(velocities, u, atol=0.02)
@@ -125,11 +133,15 @@ def run(folder, *arguments):
 
 
 def test_a_recording_writes_a_surface_for_each_frame(tmp_path):
-    done = run(tmp_path, "splash", "--out", "film.mp4", "--surfaces", "meshes")
+    done = run(tmp_path, "splash", "--out", "film.mp4", "--surfaces", "meshes", "--up", "z")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["film.mp4", "film.png", "meshes"]
     assert sorted(os.listdir(tmp_path / "meshes")) == ["surface_00000.ply", "surface_00001.ply"]
-    assert trimesh.load(tmp_path / "meshes" / "surface_00001.ply").is_watertight
+    mesh = trimesh.load(tmp_path / "meshes" / "surface_00001.ply")
+    assert mesh.is_watertight and mesh.volume > 0
+    # Its floor is where z is 0, and what was its depth lies behind that of y.
+    (_, back, floor), (_, front, _) = mesh.bounds
+    assert floor == 0 and front == 0 and back < 0
     assert b"property float vx\n" in (tmp_path / "meshes" / "surface_00001.ply").read_bytes()
     again = run(tmp_path, "splash", "--out", "other.mp4", "--surfaces", "meshes")
     assert again.returncode == 2

@@ -10,10 +10,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import trimesh
 
 import taichi_fluid as tf
+from taichi_fluid.io.upright import UPS
 from taichi_fluid.io.vdb import Volume, write_vdb
-from taichi_fluid.io.volumes import sparse_volumes
+from taichi_fluid.io.volumes import HALF_WIDTH, sparse_volumes
 from taichi_fluid.io.vti import write_vti
 from taichi_fluid.scene import preset
 from taichi_fluid.validation.water import water
@@ -35,6 +37,11 @@ for grid in pyopenvdb.readAll(sys.argv[1])[0]:
     if grid.gridClass == "level set":
         points, quads = grid.convertToQuads()
         read[grid.name + " bounds"] = [points.min(0), points.max(0)] if len(points) else []
+        edges = np.sort(np.stack([quads, np.roll(quads, -1, axis=1)], -1).reshape(-1, 2), axis=1)
+        read[grid.name + " faces at edges"] = np.unique(edges, axis=0, return_counts=True)[1]
+        corners = points[quads].astype(float)
+        across = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+        read[grid.name + " volume"] = abs((corners.mean(1) * across).sum()) / 6
 np.savez(sys.argv[2], **read)
 """
 SYSTEM = "/usr/bin/python3"
@@ -168,12 +175,56 @@ def test_a_liquid_is_a_level_set_that_ends_at_sides_and_solids(tmp_path, read_by
     sphere = {"shape": "sphere", "center": [0.5, 0.25, 0.5], "radius": 0.2}
     simulation = tf.Simulation(water([1.0, 1.0, 1.0], 24, [([0.0] * 3, [1.0, 0.5, 1.0])], solids=[sphere]))
     tf.write_volume(simulation, tmp_path / "pool.vdb")
-    read = read_by_openvdb(tmp_path / "pool.vdb", [n + 2 for n in simulation.grid.shape])
+    read = read_by_openvdb(tmp_path / "pool.vdb", [n + 2 * HALF_WIDTH for n in simulation.grid.shape])
     low, high = read["surface bounds"]
     np.testing.assert_allclose(low, 0.0, atol=1e-3)
     np.testing.assert_allclose(high, [1.0, 0.5, 1.0], atol=0.2 / 24)
     # In the middle of the ball, outside; between ball and side, inside; above, outside.
-    assert [read["surface"][i, 7, 13] > 0 for i in (13, 4)] == [True, False] and read["surface"][4, 20, 13] > 0
+    assert [read["surface"][i, 9, 15] > 0 for i in (15, 6)] == [True, False] and read["surface"][6, 22, 15] > 0
+
+
+def test_openvdb_finds_a_closed_surface_and_distances_as_far_as_its_tools_count_on(tmp_path, read_by_openvdb):
+    """Deep along a side or a solid there was no voxel that counts, and a hole in the mesh that is made of them."""
+    sphere = {"shape": "sphere", "center": [0.7, 0.2, 0.5], "radius": 0.15}
+    bodies = [([0.0] * 3, [0.5, 0.6, 1.0]), ([0.0] * 3, [1.0, 0.4, 1.0])]
+    simulation = tf.Simulation(water([1.0, 1.0, 1.0], 32, bodies, solids=[sphere]))
+    tf.write_volume(simulation, tmp_path / "dam.vdb")
+    dx = simulation.grid.dx
+    read = read_by_openvdb(tmp_path / "dam.vdb", [n + 2 * HALF_WIDTH for n in simulation.grid.shape])
+    assert (read["surface faces at edges"] == 2).all()
+    volume = trimesh.Trimesh(*tf.surface_mesh(simulation)).volume
+    # Corners of one mesh are the crossings of edges, of the other what lies between these in a cell.
+    assert abs(read["surface volume"] / volume - 1) < 0.01
+    assert read["surface background"] == np.float32(3 * dx)
+    # Above the lower half, beside its side: how far up, and below it, how far down.
+    column = read["surface"][28, HALF_WIDTH:-HALF_WIDTH, 30]
+    height = (np.arange(32) + 0.5) * dx - 0.4
+    # By a fifth of a cell, as particles show where a surface is.
+    np.testing.assert_allclose(column[9:17], np.clip(height[9:17], -3 * dx, 3 * dx), atol=0.2 * dx)
+    to_side = read["surface"][HALF_WIDTH : HALF_WIDTH + 4, 8, 16]
+    np.testing.assert_allclose(to_side / dx, [-0.5, -1.5, -2.5, -3.0], atol=1e-3)
+    beyond = read["surface"][:HALF_WIDTH, 8, 16]
+    np.testing.assert_allclose(beyond / dx, [2.5, 1.5, 0.5], atol=1e-3)
+
+
+def test_z_points_up_in_a_file_for_blender(tmp_path, read_by_openvdb):
+    """What is at (x, y, z) is at (x, -z, y), arrows too; colours are not arrows."""
+    simulation = flow("ash3d")
+    shape = simulation.grid.shape
+    for up in UPS:
+        tf.write_volume(simulation, tmp_path / f"{up}.vdb", up=up)
+    as_is = read_by_openvdb(tmp_path / "y.vdb", shape)
+    turned = read_by_openvdb(tmp_path / "z.vdb", (shape[0], shape[2], shape[1]))
+    names = [volume.name for volume in sparse_volumes(simulation)]
+    assert {"dye", "velocity"} <= set(names)
+    for name in names:
+        there = np.flip(np.moveaxis(as_is[name], 1, 2), axis=1)
+        if name == "velocity":
+            there = np.stack([there[..., 0], -there[..., 2], there[..., 1]], axis=-1)
+        np.testing.assert_array_equal(turned[name], there)
+        assert turned[f"{name} active"] == as_is[f"{name} active"]
+        x, y, z = as_is[f"{name} first"]
+        np.testing.assert_allclose(turned[f"{name} first"], (x, -z - (shape[2] - 1) * simulation.grid.dx, y))
 
 
 def test_what_is_not_zero_outside_and_has_two_components_is_written_so():
@@ -223,6 +274,10 @@ def test_other_files_of_volumes_are_refused(tmp_path):
         tf.write_volume(simulation, tmp_path / "a.vtk")
     with pytest.raises(ValueError, match="OpenVDB is of 3D"):
         tf.write_volume(simulation, tmp_path / "a.vdb")
+    with pytest.raises(ValueError, match="in a file of VTK y points up"):
+        tf.write_volume(simulation, tmp_path / "a.vti", up="z")
+    with pytest.raises(ValueError, match="up is 'x'; it must be one of y, z"):
+        tf.write_volume(simulation, tmp_path / "a.vti", up="x")
     assert os.listdir(tmp_path) == []
 
 
@@ -255,6 +310,10 @@ def test_a_recording_writes_a_volume_for_each_frame(tmp_path):
         (
             ("--volume-format", "vti"),
             "--volume-format is given and --volumes is not: give --volumes FOLDER too, or leave that out.",
+        ),
+        (
+            ("--up", "z", "--volumes", "cells", "--volume-format", "vti"),
+            "--up z is given and there is no mesh or OpenVDB to turn: give --surfaces or --volumes too, or leave that out.",
         ),
         (
             ("--out", "cells.vdb"),

@@ -16,6 +16,7 @@ from ..io.outputs import Outputs
 from ..io.rhythm import rhythm_of
 from ..io.series import SeriesFile
 from ..io.stored import CheckpointError
+from ..io.upright import UPS
 from ..limits import ARCHS
 from ..scene import Scene, SceneError, bytes_needed, require_installed
 from ..scene.beginnings import BeginningError
@@ -91,6 +92,10 @@ def common(command: Callable) -> Callable:
             help="What --volumes writes: OpenVDB, for rendering, or VTK's ImageData, for ParaView, in 2D too.",
         ),
         click.option(
+            "--up", type=click.Choice(UPS), default="y", show_default=True,
+            help="The axis that points up in meshes and in OpenVDB: y as in the scene, and in Houdini, or z, as in Blender.",
+        ),
+        click.option(
             "--log", type=PATH, metavar="FILE",
             help="Record, and write how the run is doing (CFL, dt, iterations, divergence, energy, ...) to a new FILE.csv or "
             "FILE.jsonl, a line at each frame.",
@@ -129,6 +134,7 @@ def run_scene(
         "surfaces",
         "volumes",
         "volume_format",
+        "up",
         "log",
         "on_blow_up",
     )
@@ -347,8 +353,9 @@ def _folders(simulation: "Simulation", wanted: Numbers, first: int) -> list[Numb
     from ..io.surfaces import write_surface
     from ..io.volumes import write_volume
 
+    write = {SURFACES: write_surface} | dict.fromkeys(VOLUMES.values(), write_volume)
     return [
-        Numbering(folder, names, partial(write_surface if names is SURFACES else write_volume, simulation), first)
+        Numbering(folder, names, partial(write[names], simulation, up=wanted.up), first)
         for folder, names in wanted.folders
     ]
 

@@ -32,6 +32,7 @@ class Numbers(NamedTuple):
         surfaces: A folder for the surface of a liquid at each picture.
         volumes: A folder for what the cells hold at each picture.
         volume_format: How that is written: "vdb" or "vti".
+        up: The axis that points up in meshes and in OpenVDB.
         log: How the run is doing, a line at each picture.
         on_blow_up: What becomes of a flow that blows up: "stop", or "halve", which tries again with half the time step.
     """
@@ -45,6 +46,7 @@ class Numbers(NamedTuple):
     surfaces: Path | None = None
     volumes: Path | None = None
     volume_format: str = "vdb"
+    up: str = "y"
     log: Path | None = None
     on_blow_up: str = "stop"
 
@@ -102,6 +104,11 @@ class Numbers(NamedTuple):
         if self.volumes and self.volume_format == "vdb" and scene.dim != 3:
             raise OutputError(
                 "--volumes is given and the scene is in 2D, where OpenVDB is of 3D: give --volume-format vti too."
+            )
+        if self.up != "y" and not self.surfaces and not (self.volumes and self.volume_format == "vdb"):
+            raise OutputError(
+                f"--up {self.up} is given and there is no mesh or OpenVDB to turn: give --surfaces or --volumes too, or "
+                "leave that out."
             )
         for folder, names in self.folders:
             names.require(folder, f"the folder of {names.stem}s", overwrite=self.overwrite)

@@ -1,5 +1,6 @@
 """The surface of a liquid as triangles: marching cubes by scikit-image, and PLY files of them."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from ..pressure.system import NEAREST
 from ..simulation import Simulation
 from ..simulation.points import velocity_at
 from .files import whole_file
+from .upright import require_up, turned
 
 
 def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
@@ -30,7 +32,7 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
     if simulation.liquid is None or grid.dim != 3:
         kind = "a gas" if simulation.liquid is None else f"in {grid.dim}D"
         raise ValueError(f"the flow is {kind}; a surface of triangles is that of a liquid in 3D")
-    padded = level_with_ends(simulation)
+    padded = level_with_ends(simulation, simulation.to_numpy("level set"))
     if not padded.min() < 0:
         return np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32)
     vertices, triangles, _, _ = marching_cubes(padded, 0.0, spacing=(grid.dx,) * 3)
@@ -38,26 +40,44 @@ def surface_mesh(simulation: Simulation) -> tuple[np.ndarray, np.ndarray]:
     return vertices.astype(np.float32), triangles.astype(np.int32)
 
 
-def level_with_ends(simulation: Simulation) -> np.ndarray:
-    """The level set of a liquid, m, with a layer of cells about the box: its surface goes on along solids and the box's sides."""
+def level_with_ends(simulation: Simulation, level: np.ndarray, layers: int = 1) -> np.ndarray:
+    """The surface of a liquid that goes on along solids and the sides of the box, as distances at centres, m.
+
+    Args:
+        simulation: A flow with a liquid.
+        level: Distance to the liquid's own surface, m, negative in the liquid.
+        layers: Of cells about the box that are added.
+    """
     grid = simulation.grid
-    level = simulation.to_numpy("level set")
     if simulation.solids is not None:
         centres = sum(corner / 8 for corner in simulation.solids.at_corners(simulation.solids.distance))
         level = np.maximum(level, -centres)
     # Marching cubes leave holes about a value that is the surface's own, which a cell three quarters full has.
     level = np.where(np.abs(level) < NEAREST * grid.dx, np.copysign(NEAREST * grid.dx, level), level)
+    # What is so deep that no cell beside it is in the air is no deeper than its side is far.
+    to_side = functools.reduce(np.minimum, (_to_ends(axis, n) for axis, n in enumerate(grid.shape))) * grid.dx
+    padded = np.pad(np.where(level <= -grid.dx, np.maximum(level, -to_side), level), layers, mode="edge")
     # Beyond a side it is as far outside as it is inside before it, so that the mesh ends where the box does.
-    padded = np.pad(level, 1, mode="edge")
     for axis in range(3):
-        for end in (0, -1):
-            side = (*[slice(None)] * axis, end)
-            padded[side] = np.abs(padded[side])
+        for beyond in range(layers):
+            for end in (layers - 1 - beyond, beyond - layers):
+                side = (*[slice(None)] * axis, end)
+                padded[side] = np.abs(padded[side]) + beyond * grid.dx
     return padded
 
 
+def _to_ends(axis: int, n: int) -> np.ndarray:
+    """Cells from the centres along an axis of three to the nearer end of the box."""
+    to_low = np.arange(n) + 0.5
+    return np.expand_dims(np.minimum(to_low, n - to_low), [other for other in range(3) if other != axis])
+
+
 def write_ply(
-    path: Path | str, vertices: np.ndarray, triangles: np.ndarray, velocities: np.ndarray | None = None
+    path: Path | str,
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    velocities: np.ndarray | None = None,
+    up: str = "y",
 ) -> None:
     """Write a mesh as binary PLY, whole or not at all.
 
@@ -66,16 +86,18 @@ def write_ply(
         vertices: Corners, ``(count, 3)``, in metres.
         triangles: The corners of each, ``(count, 3)``, whole numbers.
         velocities: Of the corners, ``(count, 3)``, m/s, written as ``vx``, ``vy``, ``vz``; renderers blur motion by them.
+        up: The axis that points up in the file: "y" as in the scene, and in Houdini, or "z", as in Blender.
 
     Raises:
+        ValueError: for another axis.
         OSError: if it cannot be written.
     """
-    corners = np.asarray(vertices, "<f4")
-    if velocities is not None:
-        corners = np.hstack([corners, np.asarray(velocities, "<f4")])
+    require_up(up)
+    parts = [np.asarray(part, "<f4") for part in (vertices, velocities) if part is not None]
+    corners = np.hstack([turned(part) for part in parts] if up == "z" else parts)
     names = ("x", "y", "z", "vx", "vy", "vz")[: corners.shape[1]]
     header = (
-        "ply\nformat binary_little_endian 1.0\ncomment metres and seconds; the second axis points up\n"
+        f"ply\nformat binary_little_endian 1.0\ncomment metres and seconds; {up} points up\n"
         f"element vertex {len(vertices)}\n"
         + "".join(f"property float {name}\n" for name in names)
         + f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
@@ -86,7 +108,7 @@ def write_ply(
         temporary.write_bytes(header.encode("ascii") + corners.tobytes() + faces.tobytes())
 
 
-def write_surface(simulation: Simulation, path: Path) -> None:
-    """Write the surface of a liquid in 3D, with the velocity of its corners, as PLY."""
+def write_surface(simulation: Simulation, path: Path, up: str = "y") -> None:
+    """Write the surface of a liquid in 3D, with the velocity of its corners, as PLY in which an axis points up."""
     vertices, triangles = surface_mesh(simulation)
-    write_ply(path, vertices, triangles, velocity_at(simulation, vertices))
+    write_ply(path, vertices, triangles, velocity_at(simulation, vertices), up)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .files import whole_file
+from .upright import turned, turned_cells
 
 MAGIC, FORMAT, LIBRARY = 0x56444220, 224, (10, 0)
 BLOCK, NODE, TOP = 8, 16, 32
@@ -25,7 +26,7 @@ BACKGROUND, INSIDE, EITHER = 0, 1, 3
 """What values that are not active are: all the background, all its negative, or as a mask says."""
 FASTEST = 1
 """Of zlib's levels."""
-LEVEL_SET = "level set"
+LEVEL_SET, INVARIANT = "level set", "invariant"
 
 Place = tuple[int, ...]
 
@@ -49,7 +50,16 @@ class Volume(NamedTuple):
     origin: Sequence[float]
     kind: str = "fog volume"
     background: float | Sequence[float] = 0.0
-    vector_type: str = "invariant"
+    vector_type: str = INVARIANT
+
+    def upright(self, dx: float) -> "Volume":
+        """As it is where the third axis points up, and not the second."""
+        x, y, z = self.origin
+        last = z + dx * (self.values.shape[2] - 1)
+        values = turned_cells(self.values)
+        if self.vector_type != INVARIANT:
+            values = turned(values)
+        return self._replace(values=values, active=turned_cells(self.active), origin=(x, -last, y))
 
 
 def write_vdb(path: Path | str, volumes: Sequence[Volume], dx: float) -> None:
