@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ..carried import CARRIED
-from .fields import Colour, Config, Edges, OneOf, Turn, Vector, flux_field, number
+from .fields import Angle, Colour, Config, Edges, OneOf, Told, Turn, Vector, flux_field, number
 from .pictures import PillowMissing, paintable, read_picture, text_picture
 from .shapes import Ball, Block, Geometry, Long
 
@@ -103,6 +103,11 @@ class _Solid(Config):
     angular_velocity: Annotated[tuple[Turn, Turn, Turn], Field(strict=False)] | Turn = Field(
         0.0, description="rad/s: one number in 2D, a vector in 3D"
     )
+    path: Told | None = Field(None, description="how far it has gone beside that, m: numbers, or expressions in t")
+    turn: Annotated[tuple[Angle, Angle, Angle], Field(strict=False)] | Angle = Field(
+        0.0,
+        description="by how much it is turned beside that, rad, one in 2D, a vector along the axis in 3D: numbers, or expressions in t",
+    )
     pivot: Vector | None = Field(None, description="what it turns about at time 0, m; left out, its middle")
     slip: bool = Field(
         False, description="whether the fluid slides along it, its speed along the surface the same at it and beside it"
@@ -127,6 +132,11 @@ class _Solid(Config):
     def spin(self) -> tuple[float, ...]:
         """Angular velocity as a tuple of one or three numbers."""
         return self.angular_velocity if isinstance(self.angular_velocity, tuple) else (self.angular_velocity,)
+
+    @property
+    def turned(self) -> tuple[float | str, ...]:
+        """By how much it is turned besides, as a tuple of one or three."""
+        return self.turn if isinstance(self.turn, tuple) else (self.turn,)
 
 
 class SphereSolid(Ball, _Solid):

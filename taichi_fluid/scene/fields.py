@@ -52,6 +52,8 @@ Colour = Annotated[
     Field(strict=False),
 ]
 Turn = Annotated[float, Field(ge=-1e4, le=1e4)]
+Angle = Turn | str
+"""A number, or an expression."""
 
 
 class OneOf:

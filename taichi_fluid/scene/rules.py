@@ -4,7 +4,7 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,8 +36,8 @@ from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, read_file, read_toml, sentence, set_value
 
-MOST_FORCE = 1e6
-"""Of each component of a body force, m/s²."""
+MOST_FORCE, FARTHEST, MOST_TURNED = 1e6, 1e6, 1e4
+"""Of each component of a body force, m/s², of a path, m, and of a turn, rad, that are expressions, at time 0."""
 
 PICTURE = 480
 """Pixels along an edge of the picture of a square, or of a cube, of which no size is given: others have as many in all."""
@@ -194,9 +194,10 @@ class Scene(Config):
 
     def _check_solids(self) -> None:
         for i, solid in enumerate(self.solids):
-            if any(solid.spin) and len(solid.spin) != (1 if self.dim == 2 else 3):
-                wanted = "one number in a 2D box" if self.dim == 2 else "three numbers in a 3D box"
-                raise ValueError(f"solids[{i}].angular_velocity is {solid.angular_velocity}; it is {wanted}")
+            for name, parts in (("angular_velocity", solid.spin), ("turn", solid.turned)):
+                if any(parts) and len(parts) != (1 if self.dim == 2 else 3):
+                    wanted = "one number in a 2D box" if self.dim == 2 else "three numbers in a 3D box"
+                    raise ValueError(f"solids[{i}].{name} is {getattr(solid, name)}; it is {wanted}")
             if isinstance(solid, MeshSolid):
                 if self.dim != 3:
                     raise ValueError(f"solids[{i}].shape is 'mesh'; a box of {self.dim} axes has no meshes")
@@ -225,7 +226,7 @@ class Scene(Config):
             vectors |= {f"sources[{i}] (its extent)": b}
         for i, solid in enumerate(self.solids):
             a, b, _ = solid.geometry()
-            vectors |= {f"solids[{i}].{name}": getattr(solid, name) for name in ("velocity", "swing", "pivot")}
+            vectors |= {f"solids[{i}].{name}": getattr(solid, name) for name in ("velocity", "swing", "path", "pivot")}
             vectors |= {f"solids[{i}] (its place)": a, f"solids[{i}] (its extent)": b or None}
         for i, picture in enumerate(self.pictures):
             if self.dim != 2:
@@ -237,15 +238,19 @@ class Scene(Config):
 
     def _check_in_time(self) -> None:
         """What is an expression in t can be read, and is a number that is allowed when the flow begins."""
-        for k, part in enumerate(self.fluid.body_force or ()):
-            try:
-                (begun,) = at_time([part], 0.0)
-            except ExpressionError as error:
-                raise ValueError(f"fluid.body_force.{k}: {error}") from None
-            if not abs(begun) <= MOST_FORCE:
-                raise ValueError(
-                    f"fluid.body_force.{k}: {part!r} is {begun:g} at t = 0; it must be within {MOST_FORCE:g} m/s²"
-                )
+        told: dict[str, tuple[Sequence[float | str], float, str]] = {}
+        told["fluid.body_force"] = self.fluid.body_force or (), MOST_FORCE, "m/s²"
+        for i, solid in enumerate(self.solids):
+            told[f"solids[{i}].path"] = solid.path or (), FARTHEST, "m"
+            told[f"solids[{i}].turn"] = solid.turned, MOST_TURNED, "rad"
+        for where, (parts, most, unit) in told.items():
+            for k, part in enumerate(parts):
+                try:
+                    (begun,) = at_time([part], 0.0)
+                except ExpressionError as error:
+                    raise ValueError(f"{where}.{k}: {error}") from None
+                if not abs(begun) <= most:
+                    raise ValueError(f"{where}.{k}: {part!r} is {begun:g} at t = 0; it must be within {most:g} {unit}")
 
     def _check_places(self) -> None:
         """Sources, bodies of liquid and pictures touch the box."""

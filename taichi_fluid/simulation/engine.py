@@ -1,6 +1,7 @@
 """The arrays of a scene and the operators that are built for it: what the stages of a step work with."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -8,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
-from ..boundaries.sides import Side
-from ..boundaries.solids import SLIVER, SLIVER_OF_LIQUID, Faces, Motion, Solid
+from ..boundaries.sides import LARGEST, Side
+from ..boundaries.solids import SLIVER, SLIVER_OF_LIQUID, Course, Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
+from ..errors import NotFinite
 from ..grid import Grid
 from ..kernels import copy_values
 from ..physics.advection import Advection, Scheme, Trace
@@ -21,6 +23,7 @@ from ..physics.sources import Emitter
 from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
+from ..scene.expressions import at_time
 from .diagnostics import Diagnostics
 from .kept import Kept
 from .liquids import begin_liquid
@@ -88,7 +91,7 @@ class Engine:
         self.state = State(self.grid, self.carried)
         boundaries = [(stand[axis, 0], stand[axis, 1]) for axis in range(self.grid.dim)]
         self.walls = Walls(self.grid, boundaries, self.state.outside, fills=scene.liquid is not None)
-        solids = [*map(_solid, scene.solids), *solids]
+        solids = [*itertools.starmap(_solid, enumerate(scene.solids)), *solids]
         if solids and self.grid.collocated:
             raise ValueError("domain.grid is 'collocated', which holds no solids: they need the staggered grid")
         self.solids = None
@@ -312,11 +315,25 @@ def _method(solver: Solver) -> str:
     return solver.pressure if solver.sweeps is None else _SWEEPS
 
 
-def _solid(config: AnySolid) -> Solid:
+def _course(told: Sequence[float | str], what: str) -> Course:
+    """Numbers as they are, and as a function of the time, which says ``what`` is none, where any of them is an expression."""
+
+    def at(time: float) -> Sequence[float]:
+        values = at_time(told, time)
+        if not all(abs(value) <= LARGEST for value in values):
+            raise NotFinite(f"{what} is {values} at t = {time:.4g} s; it must be numbers of at most {LARGEST:g}.")
+        return values
+
+    return at if any(isinstance(part, str) for part in told) else tuple(float(part) for part in told)
+
+
+def _solid(index: int, config: AnySolid) -> Solid:
     """A solid of a scene."""
     a, b, radius = config.geometry()
     pivot, spin = tuple(config.pivot or config.middle), config.spin if any(config.spin) else ()
-    motion = Motion(pivot, config.velocity or (), config.swing or (), config.swing_period, spin)
+    path = _course(config.path or (), f"solids[{index}].path")
+    turn = _course(config.turned if any(config.turned) else (), f"solids[{index}].turn")
+    motion = Motion(pivot, config.velocity or (), config.swing or (), config.swing_period, spin, path, turn)
     end = math.inf if config.end is None else config.end
     shape = config.shape
     if isinstance(config, MeshSolid):

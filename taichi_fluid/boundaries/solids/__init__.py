@@ -6,7 +6,7 @@ one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009;
 """
 
 from .cut_cells import CutCells
-from .motion import Motion, Pose
+from .motion import Course, Motion, Pose
 from .rasterise import SLIVER, SLIVER_OF_LIQUID
 from .shapes import Placed, SampledDistance, Solid
 from .solids import FAR, Faces, Solids
@@ -15,6 +15,7 @@ __all__ = [
     "FAR",
     "SLIVER",
     "SLIVER_OF_LIQUID",
+    "Course",
     "CutCells",
     "Faces",
     "Motion",

@@ -1,11 +1,17 @@
 """How a solid moves: where it is at a time, and how fast."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+INSTANT = 1e-6
+"""Seconds before and after a time by which it is found how fast what a function says changes then."""
+
+Course = Sequence[float] | Callable[[float], Sequence[float]]
+"""Numbers, or a function of the time, s, that gives them."""
 
 
 class Pose(NamedTuple):
@@ -35,7 +41,7 @@ class Pose(NamedTuple):
 
 @dataclass(frozen=True)
 class Motion:
-    """Steady motion, swinging to and fro, and steady turning about a pivot that moves along.
+    """Steady motion, swinging to and fro, steady turning about a pivot that moves along, and any motion on top of these.
 
     Args:
         pivot: Centre of rotation at time 0, m.
@@ -43,6 +49,9 @@ class Motion:
         swing: Amplitude of a swing in each direction, m.
         period: Of the swing, s.
         angular_velocity: rad/s; one number in 2D, three in 3D.
+        path: How far it is besides from where it would be, along each axis, m; numbers, or a function of the time that gives them.
+        turn: By how much it is turned besides, rad: one number in 2D, in 3D three, a vector along the axis. How fast ``path`` and
+            ``turn`` change is found from what they are ``INSTANT`` before and after.
     """
 
     pivot: tuple[float, ...]
@@ -50,6 +59,8 @@ class Motion:
     swing: tuple[float, ...] = ()
     period: float = 1.0
     angular_velocity: tuple[float, ...] = ()
+    path: Course = ()
+    turn: Course = ()
 
     def __post_init__(self):
         turn = self.angular_velocity
@@ -60,11 +71,13 @@ class Motion:
         dim = len(self.pivot)
         if dim not in (2, 3):
             raise ValueError(f"pivot is {self.pivot}; it has two or three coordinates")
-        for name in ("velocity", "swing"):
-            if len(getattr(self, name)) not in (0, dim):
-                raise ValueError(f"{name} is {getattr(self, name)}; it has {dim} coordinates, as pivot has")
-        if len(numbers) not in (0, 1 if dim == 2 else 3):
-            raise ValueError(f"angular_velocity is {numbers}; it is one number in 2D, three in 3D")
+        at_first = {name: tuple(_at(getattr(self, name), 0.0)) for name in ("velocity", "swing", "path")}
+        for name, values in at_first.items():
+            if len(values) not in (0, dim):
+                raise ValueError(f"{name} is {values}; it has {dim} coordinates, as pivot has")
+        for name, values in {"angular_velocity": numbers, "turn": tuple(_at(self.turn, 0.0))}.items():
+            if len(values) not in (0, 1 if dim == 2 else 3):
+                raise ValueError(f"{name} is {values}; it is one number in 2D, three in 3D")
         if not self.period > 0:
             raise ValueError(f"period is {self.period}; it must be a positive number of seconds")
 
@@ -77,12 +90,42 @@ class Motion:
         velocity = tuple(v + a * omega * cosine for v, a in zip(steady, swing, strict=True))
         spin = tuple(self.angular_velocity) or (0.0,) * (3 if dim == 3 else 1)
         spin3 = spin if dim == 3 else (0.0, 0.0, spin[0])
-        return Pose(pivot, _rotation(spin3, time)[:dim, :dim], velocity, spin3)
+        rotation = _rotation(spin3, time)
+        if callable(self.path) or len(self.path):
+            pivot = tuple(p + d for p, d in zip(pivot, _at(self.path, time), strict=True))
+        if callable(self.path):
+            (before, after), seconds = _around(self.path, time)
+            velocity = tuple(v + (b - a) / seconds for v, a, b in zip(velocity, before, after, strict=True))
+        if callable(self.turn) or len(self.turn):
+            turned = _turned_by(_at(self.turn, time))
+            rotation, spin3 = turned @ rotation, tuple((turned @ spin3).tolist())
+        if callable(self.turn):
+            (before, after), seconds = _around(self.turn, time)
+            change = _turned_by(after) @ _turned_by(before).T / (2.0 * seconds)
+            rate = (change[2, 1] - change[1, 2], change[0, 2] - change[2, 0], change[1, 0] - change[0, 1])
+            spin3 = tuple(float(w + r) for w, r in zip(spin3, rate, strict=True))
+        return Pose(pivot, rotation[:dim, :dim], velocity, spin3)
 
     @property
     def moves(self) -> bool:
         """Whether it ever moves."""
-        return any((*self.velocity, *self.swing, *self.angular_velocity))
+        return any((*self.velocity, *self.swing, *self.angular_velocity)) or callable(self.path) or callable(self.turn)
+
+
+def _at(course: Course, time: float) -> Sequence[float]:
+    """The numbers of a course at a time, s."""
+    return course(time) if callable(course) else course
+
+
+def _around(course: Callable[[float], Sequence[float]], time: float) -> tuple[list[Sequence[float]], float]:
+    """The numbers just before and after a time, and the seconds between; there is no time before 0."""
+    first, last = max(time - INSTANT, 0.0), time + INSTANT
+    return [course(first), course(last)], last - first
+
+
+def _turned_by(turn: Sequence[float]) -> np.ndarray:
+    """The rotation by an angle, in 2D, or by a vector along its axis, rad."""
+    return _rotation(turn if len(turn) == 3 else (0.0, 0.0, turn[0]), 1.0)
 
 
 def _rotation(spin: Sequence[float], time: float) -> np.ndarray:

@@ -60,7 +60,7 @@ class Solids:
         self._centres = (grid.array(), grid.array()) if self.faces is Faces.VOXELS else ()
         for index, solid in enumerate(self.solids):
             solid.require(grid.dim, f"solids[{index}]")
-        self._starts = [self._pose(index, 0.0) for index in range(len(self.solids))]
+        self._pivots = [self._pivot(index) for index in range(len(self.solids))]
         shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
         self._shifts = list(itertools.product(*shifts))
         self.images = len(self._shifts)
@@ -165,6 +165,11 @@ class Solids:
         pose.require(dim, f"solids[{index}] at t = {time:.4g} s")
         return pose
 
+    def _pivot(self, index: int) -> tuple[float, ...]:
+        """What a solid turns about where its shape says that it is."""
+        pose, motion = self._pose(index, 0.0), self.solids[index].motion
+        return motion.pivot if isinstance(motion, Motion) else pose.pivot
+
     def _seen_from_box(self, pose: Pose, away: Sequence[float]) -> Pose:
         """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
         along = zip(pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True)
@@ -176,7 +181,7 @@ class Solids:
         solid, none = self.solids[index], (0.0,) * self.grid.dim
         if not isinstance(solid.shape, str):
             return Placed(solid, pose, none, none)
-        pivot, a, b = self._starts[index].pivot, solid.a, solid.b or self._starts[index].pivot
+        pivot, a, b = self._pivots[index], solid.a, solid.b or self._pivots[index]
         rounded = solid.shape == "box" and solid.radius
         if not (self._moves(index) or rounded) and (pose.rotation == np.eye(self.grid.dim)).all():
             # One that stands on a side covers that as it covers the cells beside it.
