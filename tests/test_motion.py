@@ -1,4 +1,4 @@
-"""How solids move along paths and turns of one's own: places, speeds, what a flow feels of them, and what is refused."""
+"""How solids and sources move along paths and turns of one's own: places, speeds, what a flow has of them, and what is refused."""
 
 import math
 import subprocess
@@ -11,6 +11,7 @@ from scenes_for_tests import scene
 from taichi_fluid.boundaries.solids import Motion
 from taichi_fluid.scene import Scene, SceneError
 from taichi_fluid.simulation import NotFinite, Simulation
+from taichi_fluid.validation.water import water
 
 PERIOD = 0.8
 OMEGA = 2 * math.pi / PERIOD
@@ -94,6 +95,68 @@ def test_a_flow_feels_a_path_as_it_feels_the_same_swing(dim):
         np.testing.assert_allclose(one, other, atol=1e-4 * np.abs(one).max())
 
 
+def emitted(source, dt=0.1, steps=4, size=(1.6, 0.8), cells=32, **others):
+    """Smoke of a source in a fluid that stays at rest, in a box that has no sides."""
+    domain = {"size": list(size), "resolution": cells, "boundaries": "periodic"}
+    values = {"name": "torch", "domain": domain, "solver": {"dt": dt}, "sources": [source]}
+    simulation = Simulation(Scene.from_dict(values | others))
+    for _ in range(steps):
+        simulation.step()
+    return simulation.to_numpy("smoke"), simulation.diagnostics.integral(simulation.state.carried["smoke"].current)
+
+
+BURNER = {"shape": "sphere", "center": [0.4, 0.4], "radius": 0.1, "smoke": 2.0, "begin": 0.05, "end": 0.35}
+FALLING = {"fluid": {"smoke_weight": 0.0}}
+
+
+def test_a_source_that_stays_emits_as_without_a_path():
+    still, amount = emitted(BURNER, **FALLING)
+    stays, same = emitted({**BURNER, "path": ["0*t", 0.0]}, **FALLING)
+    np.testing.assert_array_equal(still, stays)
+    # Of a disk of four cells across the parts of cells that it covers are 2.4 % too much.
+    assert amount == same == pytest.approx(2.0 * 0.3 * math.pi * 0.01, rel=0.03)
+    moved, _ = emitted({**BURNER, "path": [0.2, 0.0]}, **FALLING)
+    np.testing.assert_allclose(moved, np.roll(still, 4, axis=0), atol=1e-6)
+
+
+def test_a_fast_source_leaves_an_even_trace():
+    """At 4 m/s it goes two of its widths in a step: what it leaves is no string of beads, and as much as where it stays."""
+    fast = {**BURNER, "path": ["4*(t - 0.05)", 0.0]}
+    smoke, amount = emitted(fast, **FALLING)
+    assert amount == pytest.approx(2.0 * 0.3 * math.pi * 0.01, rel=0.03)
+    # It has gone 1.2 m, from 0.4 m to 1.6, across the seam of the box.
+    across = smoke.sum(axis=1)
+    inner = across[10:30]
+    assert inner.min() > 0.93 * inner.max()
+    # A box that is elsewhere all at once emits half here and half there.
+    block = {**BURNER, "shape": "box", "size": [0.2, 0.1], "path": [0.0, "0.2*step(t - 0.2)"]}
+    del block["radius"]
+    smoke, _ = emitted(block, **FALLING)
+    np.testing.assert_allclose(smoke[6:10, [7, 8, 11, 12]], 0.3, rtol=1e-4)
+
+
+def test_a_source_of_liquid_pours_and_drains_along_its_way(dim):
+    middle = [0.5] * (dim - 2)
+    hose = {"shape": "sphere", "center": [0.2, 0.8, *middle], "radius": 0.09, "velocity": [0.0, -1.0, 0.0][:dim]}
+    hose["path"] = ["0.6*step(t - 0.15)", *[0.0] * (dim - 1)]
+    simulation = Simulation(water([1.0] * dim, 16, [], sources=[hose]))
+    found = []
+    for until in (0.1, 0.3):
+        simulation.advance(until)
+        found.append(simulation.to_numpy("level set").min(axis=tuple(range(1, dim))) < 0)
+    # First on the left alone; the rest of that falls on while the hose is on the right.
+    assert found[0][2:4].all() and not found[0][8:].any()
+    assert found[1][12:14].all()
+    hole = {"shape": "sphere", "center": [0.2, 0.1, *middle], "radius": 0.1, "sink": True, "path": hose["path"]}
+    pool = Simulation(water([1.0] * dim, 16, [([0.0] * dim, [1.0, 0.4, 1.0][:dim])], sources=[hole]))
+    lost, before = [], pool.liquid.volume
+    for _ in range(2):
+        left = pool.liquid.volume
+        pool.advance(0.15)
+        lost.append(left - pool.liquid.volume)
+    assert min(lost) > 0.003 * before
+
+
 @pytest.mark.parametrize(
     ("motion", "words"),
     [
@@ -109,6 +172,10 @@ def test_a_motion_that_cannot_be_is_refused_in_one_sentence(motion, words):
     with pytest.raises(SceneError, match=words) as refused:
         Scene.from_dict(values | {"solids": [{"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2} | motion]})
     assert "\n" not in str(refused.value)
+    if "path" in motion:
+        source = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "smoke": 1.0} | motion
+        with pytest.raises(SceneError, match=words.replace("solids", "sources")):
+            Scene.from_dict(values | {"sources": [source]})
 
 
 def test_a_motion_that_ends_nowhere_is_told_with_its_time(tmp_path):
@@ -119,6 +186,11 @@ def test_a_motion_that_ends_nowhere_is_told_with_its_time(tmp_path):
     simulation = Simulation(made)
     with pytest.raises(NotFinite, match=r"^solids\[0\]\.path is \[nan, 0\.0\] at t = 0\.0\d+ s; it must be numbers"):
         simulation.advance(0.1)
+    torch = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "smoke": 1.0, "path": ball["path"]}
+    with pytest.raises(
+        NotFinite, match=r"^the path \['0\.01.*', 0\.0\] of a source is \[nan, 0\.0\] at t = 0\.0\d+ s; it"
+    ):
+        Simulation(made.with_values({"solids": [], "sources": [torch]})).advance(0.1)
     file = tmp_path / "moved.toml"
     file.write_text(made.dumps(), encoding="utf-8")
     command = [sys.executable, "-m", "taichi_fluid", "run", str(file), "--arch", "cpu", "--frames", "4"]

@@ -1,6 +1,7 @@
 """What a scene has in its box: sources, solids and pictures. See ``fields``."""
 
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -8,9 +9,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ..carried import CARRIED
+from .expressions import is_told, known_at
 from .fields import Angle, Colour, Config, Edges, OneOf, Told, Turn, Vector, flux_field, number
 from .pictures import PillowMissing, paintable, read_picture, text_picture
-from .shapes import Ball, Block, Geometry, Long
+from .shapes import Ball, Block, Geometry, Long, moved
+
+MOST_PIECES = 32
+"""Of the way of a source in a step."""
 
 
 class _Source(Config):
@@ -27,6 +32,7 @@ class _Source(Config):
     velocity: Vector | None = number(
         None, "m/s", "velocity to which the fluid is set there", slider=(-3, 3), of_box=True
     )
+    path: Told | None = Field(None, description="how far it has gone from there, m: numbers, or expressions in t")
     begin: float = number(0.0, "s", "time at which the source starts", slider=(0, 10), ge=0, le=1e6)
     end: float | None = number(
         None, "s", "time at which it stops; left out, never", slider=(0, 20), start=5.0, ge=0, le=1e6
@@ -41,6 +47,28 @@ class _Source(Config):
         rates = {name: getattr(self, name, 0.0) for name in CARRIED}
         rates = {name: rate if isinstance(rate, tuple) else (rate,) for name, rate in rates.items()}
         return {name: rate for name, rate in rates.items() if any(rate)}
+
+    @property
+    def moves(self) -> bool:
+        """Whether it goes along."""
+        return is_told(self.path or ())
+
+    def placed(self, time: float) -> Geometry:
+        """Where its shape lies at a time, s.
+
+        Raises:
+            NotFinite: if its path is nowhere then.
+        """
+        geometry: Geometry = self.geometry()
+        if self.path is None:
+            return geometry
+        return moved(self.shape, geometry, known_at(self.path, time, f"the path {list(self.path)} of a source"))
+
+    def pieces(self, begin: float, end: float) -> int:
+        """In how many pieces of its way it emits, so that these overlap: the way of each is at most a quarter of its width."""
+        (first, b, radius), (last, _, _) = self.placed(begin), self.placed(end)
+        reach = min(b) if self.shape == "box" else radius
+        return min(max(math.ceil(2.0 * math.dist(first, last) / reach), 1), MOST_PIECES)
 
     def active(self, time: float) -> bool:
         """Whether it emits at ``time``."""

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import NotFinite
+
 LONGEST = 1000
 """Characters of a text."""
 DEEPEST = 50
 """Levels of a text: each operation, function and pair of parentheses that means something is one more."""
+LARGEST = 1e30
+"""Of what is to be a number at any time."""
 CONSTANTS = {"pi": math.pi}
 
 
@@ -211,3 +215,20 @@ def at_time(values: Sequence[float | str], time: float) -> list[float]:
         ExpressionError: for a text that is none.
     """
     return [float(_in_time(value)(t=time)) if isinstance(value, str) else value for value in values]
+
+
+def known_at(values: Sequence[float | str], time: float, what: str) -> list[float]:
+    """The same of ``what``.
+
+    Raises:
+        NotFinite: where one is none, or is beyond ``LARGEST``.
+    """
+    known = at_time(values, time)
+    if not all(abs(value) <= LARGEST for value in known):
+        raise NotFinite(f"{what} is {known} at t = {time:.4g} s; it must be numbers of at most {LARGEST:g}.")
+    return known
+
+
+def is_told(values: Sequence[float | str]) -> bool:
+    """Whether any of these is an expression."""
+    return any(isinstance(value, str) for value in values)

@@ -222,7 +222,8 @@ class Scene(Config):
         }
         for i, source in enumerate(self.sources):
             a, b, _ = source.geometry()
-            vectors |= {f"sources[{i}].velocity": source.velocity, f"sources[{i}] (its place)": a}
+            vectors |= {f"sources[{i}].{name}": getattr(source, name) for name in ("velocity", "path")}
+            vectors |= {f"sources[{i}] (its place)": a}
             vectors |= {f"sources[{i}] (its extent)": b}
         for i, solid in enumerate(self.solids):
             a, b, _ = solid.geometry()
@@ -240,6 +241,8 @@ class Scene(Config):
         """What is an expression in t can be read, and is a number that is allowed when the flow begins."""
         told: dict[str, tuple[Sequence[float | str], float, str]] = {}
         told["fluid.body_force"] = self.fluid.body_force or (), MOST_FORCE, "m/s²"
+        for i, source in enumerate(self.sources):
+            told[f"sources[{i}].path"] = source.path or (), FARTHEST, "m"
         for i, solid in enumerate(self.solids):
             told[f"solids[{i}].path"] = solid.path or (), FARTHEST, "m"
             told[f"solids[{i}].turn"] = solid.turned, MOST_TURNED, "rad"
@@ -253,13 +256,15 @@ class Scene(Config):
                     raise ValueError(f"{where}.{k}: {part!r} is {begun:g} at t = 0; it must be within {most:g} {unit}")
 
     def _check_places(self) -> None:
-        """Sources, bodies of liquid and pictures touch the box."""
-        placed: dict[str, Any] = {f"sources[{i}]": source for i, source in enumerate(self.sources)}
+        """Sources that stay where they are, bodies of liquid and pictures touch the box."""
+        resting = {f"sources[{i}]": source for i, source in enumerate(self.sources) if not source.moves}
+        placed = {where: (source.shape, source.placed(0.0)) for where, source in resting.items()}
         if self.liquid is not None:
-            placed |= {f"liquid.bodies[{i}]": body for i, body in enumerate(self.liquid.bodies)}
-        for where, thing in placed.items():
-            a, b, radius = thing.geometry()
-            points, reach = ([a], b) if thing.shape == "box" else ([a, b], (radius,) * self.dim)
+            placed |= {
+                f"liquid.bodies[{i}]": (body.shape, body.geometry()) for i, body in enumerate(self.liquid.bodies)
+            }
+        for where, (shape, (a, b, radius)) in placed.items():
+            points, reach = ([a], b) if shape == "box" else ([a, b], (radius,) * self.dim)
             for axis, edge in enumerate(self.domain.size):
                 low = min(p[axis] for p in points) - reach[axis]
                 high = max(p[axis] for p in points) + reach[axis]

@@ -6,6 +6,13 @@ Geometry = tuple[Sequence[float], Sequence[float], float]
 """Points ``a`` and ``b``, and a radius, m."""
 
 
+def moved(shape: str, geometry: Geometry, way: Sequence[float]) -> Geometry:
+    """The geometry of a shape that has gone a way, m."""
+    a, b, radius = geometry
+    there = tuple(x + d for x, d in zip(a, way, strict=True))
+    return there, (b if shape == "box" else tuple(x + d for x, d in zip(b, way, strict=True))), radius
+
+
 class Ball:
     """What has a ``center`` and a ``radius``."""
 

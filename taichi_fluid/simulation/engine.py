@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
-from ..boundaries.sides import LARGEST, Side
+from ..boundaries.sides import Side
 from ..boundaries.solids import SLIVER, SLIVER_OF_LIQUID, Course, Faces, Motion, Solid
 from ..boundaries.walls import SCALAR, Walls
 from ..carried import CARRIED
-from ..errors import NotFinite
 from ..grid import Grid
 from ..kernels import copy_values
 from ..physics.advection import Advection, Scheme, Trace
@@ -23,7 +22,9 @@ from ..physics.sources import Emitter
 from ..pressure.projection import Projection
 from ..pressure.solver import SolveResult
 from ..scene import AnySolid, MeshSolid, Scene, Solver
-from ..scene.expressions import at_time
+from ..scene.bodies import Source
+from ..scene.expressions import is_told, known_at
+from ..scene.shapes import Geometry
 from .diagnostics import Diagnostics
 from .kept import Kept
 from .liquids import begin_liquid
@@ -165,10 +166,22 @@ class Engine:
             self.advection = Advection(grid, walls, self.state.scratch, scheme, trace, self.solids)
         self.advection.conserves = solver.conserve
         if before is None or scene.sources != before.sources:
-            self.emitters = [
-                Emitter(grid, source.shape, *source.geometry(), source.mottle, source.mottle_size, walls.periodic)
-                for source in scene.sources
-            ]
+            self.emitters = [self._emitter(source, source.placed(0.0)) for source in scene.sources]
+
+    def _emitter(self, source: Source, geometry: Geometry) -> Emitter:
+        return Emitter(self.grid, source.shape, *geometry, source.mottle, source.mottle_size, self.walls.periodic)
+
+    def emitting(self, source: Source, emitter: Emitter, dt: float) -> Iterator[tuple[Emitter, float]]:
+        """Through what a source emits in the step of ``dt`` seconds to come, and for how many: one that moves, along its way."""
+        lasts = source.lasts(self.time, dt)
+        if not source.moves:
+            yield emitter, lasts
+            return
+        begin = max(source.begin, self.time)
+        pieces = source.pieces(begin, begin + lasts)
+        for piece in range(pieces):
+            place = source.placed(begin + (piece + 0.5) / pieces * lasts)
+            yield self._emitter(source, place), lasts / pieces
 
     def prepare(self) -> None:
         """Build what would else be built by the first step, so that what there is no room for is known now."""
@@ -316,15 +329,10 @@ def _method(solver: Solver) -> str:
 
 
 def _course(told: Sequence[float | str], what: str) -> Course:
-    """Numbers as they are, and as a function of the time, which says ``what`` is none, where any of them is an expression."""
-
-    def at(time: float) -> Sequence[float]:
-        values = at_time(told, time)
-        if not all(abs(value) <= LARGEST for value in values):
-            raise NotFinite(f"{what} is {values} at t = {time:.4g} s; it must be numbers of at most {LARGEST:g}.")
-        return values
-
-    return at if any(isinstance(part, str) for part in told) else tuple(float(part) for part in told)
+    """Numbers as they are, and as a function of the time where any of them is an expression."""
+    if is_told(told):
+        return functools.partial(known_at, told, what=what)
+    return tuple(float(part) for part in told)
 
 
 def _solid(index: int, config: AnySolid) -> Solid:

@@ -44,19 +44,19 @@ def begin_below(liquid: "Liquid", distance: np.ndarray, velocity, beside: bool =
     liquid.take_over(velocity)
 
 
-def _poured(engine: Any) -> list[tuple]:
-    """What sources pour: shape, points, radius, and the velocity that it has, m/s."""
+def _poured(engine: Any, time: float) -> list[tuple]:
+    """What sources pour, where they are at a ``time``, s: shape, points, radius, and the velocity that it has, m/s."""
     sources = [source for source in engine.scene.sources if source.active(engine.time) and not source.sink]
-    return [(source.shape, *source.geometry(), source.velocity) for source in sources]
+    return [(source.shape, *source.placed(time), source.velocity) for source in sources]
 
 
 def carry_liquid(engine: Any, dt: float) -> None:
     """Carry the particles along the velocity, which is theirs where they are poured."""
     liquid, scene = engine.liquid, engine.scene
     liquid.core.keep(scene.liquid.band)
-    liquid.shallow = [(source.shape, *source.geometry()) for source in scene.sources]
+    liquid.shallow = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
     entering = [("box", inflow.middle, inflow.half, 0.0, inflow.velocity) for inflow in inflows(scene, dt)]
-    for what in (*_poured(engine), *entering):
+    for what in (*_poured(engine, engine.time), *entering):
         liquid.drive(engine.state.velocity.current, *what)
     liquid.motion.third = scene.solver.trace == "rk3"
     liquid.carry(engine.state.velocity.current, dt)
@@ -65,13 +65,13 @@ def carry_liquid(engine: Any, dt: float) -> None:
 def pour(engine: Any, dt: float) -> None:
     """Fill what sources cover, and what has come in through inflows, with liquid of their velocity; let sinks drain it."""
     end = engine.time + dt
-    for what in _poured(engine):
+    for what in _poured(engine, end):
         engine.liquid.pour(*what, end)
     for i, inflow in enumerate(inflows(engine.scene, dt)):
         engine.liquid.let_in(i, *inflow, end, _open_part(engine, inflow))
     for source in engine.scene.sources:
         if source.active(engine.time) and source.sink:
-            engine.liquid.drain(source.shape, *source.geometry())
+            engine.liquid.drain(source.shape, *source.placed(end))
     if engine.overfull is None and is_overfull(engine):
         engine.overfull = end
 

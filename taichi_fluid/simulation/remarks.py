@@ -35,7 +35,7 @@ def _of_solids(flow: Any) -> Iterator[str]:
         yield "the solids leave no cell of the box free: nothing flows."
         return
     for i, emitter in enumerate(flow.emitters):
-        if not emitter.reaches(free):
+        if not (flow.scene.sources[i].moves or emitter.reaches(free)):
             yield f"sources[{i}] lies in a solid with all that it covers: it does nothing."
     holding = [i for i, solid in enumerate(flow.solids.solids) if solid.values]
     for i in sorted({*holding} - _with_centres(flow) if holding else ()):

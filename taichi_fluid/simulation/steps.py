@@ -231,14 +231,15 @@ def emit(engine: Engine, dt: float) -> None:
         lasts = source.lasts(engine.time, dt)
         if not lasts:
             continue
-        for name, rates in source.rates.items():
-            kept = lasts * kept_of_source(rate_of(fluid, carried[name].row, "decay"), lasts)
-            for offset, rate in zip(carried[name].begins(), rates, strict=True):
-                if rate:
-                    emitter.add(carried[name].current, rate, kept, engine.time, offset=offset)
-        if source.velocity is not None:
-            emitter.drive(velocity.current, source.velocity)
-            driven = True
+        for part, seconds in engine.emitting(source, emitter, dt):
+            for name, rates in source.rates.items():
+                kept = seconds * kept_of_source(rate_of(fluid, carried[name].row, "decay"), lasts)
+                for offset, rate in zip(carried[name].begins(), rates, strict=True):
+                    if rate:
+                        part.add(carried[name].current, rate, kept, engine.time, offset=offset)
+            if source.velocity is not None:
+                part.drive(velocity.current, source.velocity)
+                driven = True
     engine.fill_scalars()
     # Advection left all ghosts filled, but on faces that solids close what it carried there.
     if driven or engine.solids:
@@ -271,8 +272,9 @@ def _blast(engine: Engine, dt: float) -> None:
     """Add the blasts of sources to the divergence that burning prescribes, as far as they last in a step."""
     assert engine.flame is not None
     for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        if source.blast and (lasts := source.lasts(engine.time, dt)):
-            emitter.add(engine.flame.growth, source.blast, lasts / dt, engine.time)
+        if source.blast and source.lasts(engine.time, dt):
+            for part, seconds in engine.emitting(source, emitter, dt):
+                part.add(engine.flame.growth, source.blast, seconds / dt, engine.time)
     engine.flame.finish()
 
 
