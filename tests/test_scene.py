@@ -534,3 +534,14 @@ def test_a_source_that_ends_before_it_begins_is_remarked_on():
 def test_pictures_have_the_shape_of_the_box(size, changes, picture):
     """As many pixels as a square's, at most four times as wide as high, in 3D one and a half; even, for films."""
     assert Scene.from_dict({"name": "a", "domain": {"size": size}}).with_values(changes).picture_size == picture
+
+
+def test_a_scene_made_of_keywords_says_what_is_wrong_as_one_made_of_a_table_does():
+    values = {"name": "p", "domain": {"size": [1.0, 1.0], "resolution": 8}}
+    assert Scene(**values) == Scene.from_dict(values)
+    for wrong in ({"fluid": {"viscosity": -1.0}}, {"colour": "red"}, {"self": 1}, {"solids": [{"shape": "ball"}]}):
+        with pytest.raises(SceneError) as one:
+            Scene(**values | wrong)
+        with pytest.raises(SceneError) as other:
+            Scene.from_dict(values | wrong)
+        assert str(one.value) == str(other.value) and "\n" not in str(one.value)

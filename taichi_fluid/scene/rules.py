@@ -337,6 +337,13 @@ class Scene(Config):
                     except BeginningError as error:
                         raise ValueError(f"{place}: {error}") from None
 
+    def __init__(self, /, **values: Any):
+        """A scene of these tables; SceneError names what is wrong."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise SceneError(sentence(error, type(self), values)) from None
+
     @property
     def files(self) -> dict[str, str]:
         """The files that it reads, by the dotted keys of their paths."""
@@ -357,10 +364,7 @@ class Scene(Config):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Scene":
         """Build a scene from nested values; SceneError names what is wrong."""
-        try:
-            return cls.model_validate(dict(values))
-        except ValidationError as error:
-            raise SceneError(sentence(error, cls, values)) from None
+        return cls(**{str(key): value for key, value in values.items()})
 
     @classmethod
     def loads(cls, text: str, where: str = "the scene", folder: str | Path = ".") -> "Scene":
