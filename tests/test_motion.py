@@ -30,10 +30,15 @@ def test_a_path_is_where_it_says_and_as_fast_as_that_changes(time):
 
 
 def test_a_turn_is_an_orientation_and_as_fast_as_that_changes():
-    flat = Motion((0.5, 0.5), angular_velocity=(2.0,), turn=lambda t: (0.3 * math.sin(3 * t),)).at(0.7)
+    flat = Motion((0.5, 0.5), angular_velocity=(2.0,), turn=lambda t: 0.3 * math.sin(3 * t)).at(0.7)
     angle = 2.0 * 0.7 + 0.3 * math.sin(2.1)
     np.testing.assert_allclose(flat.rotation[:, 0], (math.cos(angle), math.sin(angle)), rtol=1e-12)
     np.testing.assert_allclose(flat.angular_velocity, (0.0, 0.0, 2.0 + 0.9 * math.cos(2.1)), rtol=1e-8)
+    assert Motion((0.5, 0.5), turn=0.2).at(1.0).rotation[1, 0] == pytest.approx(math.sin(0.2))
+    with pytest.raises(ValueError, match=r"turn is \(0\.1, 0\.2\); it is one number in 2D"):
+        Motion((0.5, 0.5), turn=lambda t: (0.1, 0.2))
+    with pytest.raises(ValueError, match=r"path is \(0\.1,\); it has 2 coordinates"):
+        Motion((0.5, 0.5), path=[0.1])
     # A top that spins about z, and is tipped about x.
     tipped = Motion((0.5,) * 3, angular_velocity=(0.0, 0.0, 5.0), turn=lambda t: (0.4 * t, 0.0, 0.0)).at(0.7)
     tip = 0.28

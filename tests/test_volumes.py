@@ -312,8 +312,14 @@ def test_a_recording_writes_a_volume_for_each_frame(tmp_path):
             "--volume-format is given and --volumes is not: give --volumes FOLDER too, or leave that out.",
         ),
         (
+            ("--up", "z"),
+            "--up z is given, which is of meshes and OpenVDB: give --surfaces or --volumes too, and no --volume-format vti, "
+            "or leave that out.",
+        ),
+        (
             ("--up", "z", "--volumes", "cells", "--volume-format", "vti"),
-            "--up z is given and there is no mesh or OpenVDB to turn: give --surfaces or --volumes too, or leave that out.",
+            "--up z is given, which is of meshes and OpenVDB: give --surfaces or --volumes too, and no --volume-format vti, "
+            "or leave that out.",
         ),
         (
             ("--out", "cells.vdb"),

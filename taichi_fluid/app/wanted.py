@@ -105,10 +105,11 @@ class Numbers(NamedTuple):
             raise OutputError(
                 "--volumes is given and the scene is in 2D, where OpenVDB is of 3D: give --volume-format vti too."
             )
-        if self.up != "y" and not self.surfaces and not (self.volumes and self.volume_format == "vdb"):
+        turned = [names.suffix for _, names in self.folders]
+        if self.up != "y" and (not turned or VOLUMES["vti"].suffix in turned):
             raise OutputError(
-                f"--up {self.up} is given and there is no mesh or OpenVDB to turn: give --surfaces or --volumes too, or "
-                "leave that out."
+                f"--up {self.up} is given, which is of meshes and OpenVDB: give --surfaces or --volumes too, and no "
+                "--volume-format vti, or leave that out."
             )
         for folder, names in self.folders:
             names.require(folder, f"the folder of {names.stem}s", overwrite=self.overwrite)

@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .expressions import Expression, ExpressionError
+from .expressions import LARGEST, Expression, ExpressionError
 
 AXES = ("x", "y", "z")
 LONGEST_EDGE = 8192
 """Values of an array along an axis: as many as a grid has cells at most."""
 MOST_VALUES = 2**28
 """Of an array from a file: 1 GiB as f32."""
-LARGEST = 1e30
-"""Of a value."""
 SLAB = 2**20
 """Values that are computed at a time."""
 

@@ -176,12 +176,7 @@ class Domain(Config):
     """The box and its cells."""
 
     size: Edges = Field((1.0, 1.0, 1.0), description="edge lengths of the box, m; two make a 2D scene")
-    resolution: int = Field(
-        64,
-        ge=1,
-        le=8192,
-        description="cells along the longest edge; others have as many whole ones as come nearest, and the box is as long as these",
-    )
+    resolution: int = Field(64, ge=1, le=8192, description="cells along the longest edge; others are rounded to cells")
     grid: Literal["staggered", "collocated"] = Field(
         "staggered", description="where the velocity lies: on the faces of the cells, or with all else at their centres"
     )

@@ -10,8 +10,8 @@ import numpy as np
 INSTANT = 1e-6
 """Seconds before and after a time by which it is found how fast what a function says changes then."""
 
-Course = Sequence[float] | Callable[[float], Sequence[float]]
-"""Numbers, or a function of the time, s, that gives them."""
+Course = float | Sequence[float] | Callable[[float], float | Sequence[float]]
+"""Numbers, or one, or a function of the time, s, that gives them."""
 
 
 class Pose(NamedTuple):
@@ -71,11 +71,11 @@ class Motion:
         dim = len(self.pivot)
         if dim not in (2, 3):
             raise ValueError(f"pivot is {self.pivot}; it has two or three coordinates")
-        at_first = {name: tuple(_at(getattr(self, name), 0.0)) for name in ("velocity", "swing", "path")}
+        at_first = {name: _at(getattr(self, name), 0.0) for name in ("velocity", "swing", "path")}
         for name, values in at_first.items():
             if len(values) not in (0, dim):
                 raise ValueError(f"{name} is {values}; it has {dim} coordinates, as pivot has")
-        for name, values in {"angular_velocity": numbers, "turn": tuple(_at(self.turn, 0.0))}.items():
+        for name, values in {"angular_velocity": numbers, "turn": _at(self.turn, 0.0)}.items():
             if len(values) not in (0, 1 if dim == 2 else 3):
                 raise ValueError(f"{name} is {values}; it is one number in 2D, three in 3D")
         if not self.period > 0:
@@ -91,13 +91,13 @@ class Motion:
         spin = tuple(self.angular_velocity) or (0.0,) * (3 if dim == 3 else 1)
         spin3 = spin if dim == 3 else (0.0, 0.0, spin[0])
         rotation = _rotation(spin3, time)
-        if callable(self.path) or len(self.path):
-            pivot = tuple(p + d for p, d in zip(pivot, _at(self.path, time), strict=True))
+        if gone := _at(self.path, time):
+            pivot = tuple(p + d for p, d in zip(pivot, gone, strict=True))
         if callable(self.path):
             (before, after), seconds = _around(self.path, time)
             velocity = tuple(v + (b - a) / seconds for v, a, b in zip(velocity, before, after, strict=True))
-        if callable(self.turn) or len(self.turn):
-            turned = _turned_by(_at(self.turn, time))
+        if turn := _at(self.turn, time):
+            turned = _turned_by(turn)
             rotation, spin3 = turned @ rotation, tuple((turned @ spin3).tolist())
         if callable(self.turn):
             (before, after), seconds = _around(self.turn, time)
@@ -112,15 +112,15 @@ class Motion:
         return any((*self.velocity, *self.swing, *self.angular_velocity)) or callable(self.path) or callable(self.turn)
 
 
-def _at(course: Course, time: float) -> Sequence[float]:
+def _at(course: Course, time: float) -> tuple[float, ...]:
     """The numbers of a course at a time, s."""
-    return course(time) if callable(course) else course
+    return tuple(np.ravel(course(time) if callable(course) else course).astype(float).tolist())
 
 
-def _around(course: Callable[[float], Sequence[float]], time: float) -> tuple[list[Sequence[float]], float]:
+def _around(course: Course, time: float) -> tuple[list[tuple[float, ...]], float]:
     """The numbers just before and after a time, and the seconds between; there is no time before 0."""
     first, last = max(time - INSTANT, 0.0), time + INSTANT
-    return [course(first), course(last)], last - first
+    return [_at(course, first), _at(course, last)], last - first
 
 
 def _turned_by(turn: Sequence[float]) -> np.ndarray:
