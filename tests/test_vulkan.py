@@ -9,7 +9,7 @@ from test_backends import HERE, run, vulkan, vulkan_problem  # noqa: F401 - a fi
 PARTS = {
     "operators": "ti kernels differences interpolation noise boundary diagnostics loads probes normoyle doctor forces sources pictures",
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls conditions warm_solids",
-    "steps": "collocated combustion simulation reflection conservation live_engine seams",
+    "steps": "collocated combustion simulation reflection conservation live_engine seams motion",
     "liquids": "liquid liquid_core liquid_particles liquid_pressure liquid_stress foam",
     "pictures of steps": "render render_views exact_shapes resample presets validation",
 }

@@ -25,8 +25,10 @@ NOT_STEERED = (
     "probes",
     "output",
     "solver.faces",
+    "path",
 )
-"""What is built into the arrays or lies in them at time 0, or goes into the files that a recording writes."""
+"""What is built into the arrays or lies in them at time 0, or goes into the files that a recording writes; of a source, by the name alone,
+what is mostly told as expressions."""
 ONLY_3D = ("camera", "look.axis", "look.position")
 """What means nothing in 2D, where the picture shows the whole plane."""
 AT_RESET = ("pictures",)
@@ -164,7 +166,7 @@ def _hidden(scene: Scene, key: str) -> bool:
     name = key.rpartition(".")[2] if key.startswith("sources.") else key
     confined = name in ONLY_OPEN and not scene.domain.has_open
     foreign = name in ONLY_LIQUID if scene.liquid is None else _of_gas(scene, key)
-    return key in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined or foreign
+    return name in NOT_STEERED or (scene.dim == 2 and key in ONLY_3D) or confined or foreign
 
 
 def _of_gas(scene: Scene, key: str) -> bool:
