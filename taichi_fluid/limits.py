@@ -14,6 +14,8 @@ from typing import Any
 ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
 MAX_ARRAY_BYTES = 2**31 - 4
 """Taichi computes byte offsets in 32 bits on Vulkan and Metal, and element counts in 32 bits everywhere."""
+LARGEST = 1e30
+"""Of a number that an expression, a function or an array says, whatever it is of."""
 
 
 def is_number(value: Any) -> bool:

@@ -9,10 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import NotFinite
+from ..limits import LARGEST
 from ..tables import Table
-
-LARGEST = 1e30
-"""Of a number on a side, whatever it is of."""
 
 
 @dataclass(frozen=True)

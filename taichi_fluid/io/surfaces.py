@@ -55,7 +55,8 @@ def level_with_ends(simulation: Simulation, level: np.ndarray, layers: int = 1) 
     # Marching cubes leave holes about a value that is the surface's own, which a cell three quarters full has.
     level = np.where(np.abs(level) < NEAREST * grid.dx, np.copysign(NEAREST * grid.dx, level), level)
     # What is so deep that no cell beside it is in the air is no deeper than its side is far.
-    to_side = functools.reduce(np.minimum, (_to_ends(axis, n) for axis, n in enumerate(grid.shape))) * grid.dx
+    along = zip(grid.cell_centres(), grid.origin, grid.size, strict=True)
+    to_side = functools.reduce(np.minimum, (np.minimum(x - low, low + edge - x) for x, low, edge in along))
     padded = np.pad(np.where(level <= -grid.dx, np.maximum(level, -to_side), level), layers, mode="edge")
     # Beyond a side it is as far outside as it is inside before it, so that the mesh ends where the box does.
     for axis in range(3):
@@ -64,12 +65,6 @@ def level_with_ends(simulation: Simulation, level: np.ndarray, layers: int = 1) 
                 side = (*[slice(None)] * axis, end)
                 padded[side] = np.abs(padded[side]) + beyond * grid.dx
     return padded
-
-
-def _to_ends(axis: int, n: int) -> np.ndarray:
-    """Cells from the centres along an axis of three to the nearer end of the box."""
-    to_low = np.arange(n) + 0.5
-    return np.expand_dims(np.minimum(to_low, n - to_low), [other for other in range(3) if other != axis])
 
 
 def write_ply(

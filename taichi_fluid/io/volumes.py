@@ -43,7 +43,7 @@ def write_volume(simulation: Simulation, path: Path | str, up: str = "y") -> Non
     require_up(up)
     if path.suffix == ".vti" and up != "y":
         raise ValueError(f"up is {up!r} and the file {str(path)!r}; in a file of VTK y points up, as in the scene")
-    elif path.suffix == ".vti":
+    if path.suffix == ".vti":
         names = [quantity.name for quantity in simulation.state.carried.values()]
         names += ["pressure"] + ["level set"] * (simulation.liquid is not None) + ["fluid"] * bool(simulation.solids)
         values = {name: simulation.to_numpy(name) for name in names}

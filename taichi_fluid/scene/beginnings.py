@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .expressions import LARGEST, Expression, ExpressionError
+from ..limits import LARGEST
+from .expressions import Expression, ExpressionError
 
 AXES = ("x", "y", "z")
 LONGEST_EDGE = 8192

@@ -18,6 +18,11 @@ MOST_PIECES = 32
 """Of the way of a source in a step."""
 
 
+def _parts(value: Any) -> tuple[Any, ...]:
+    """The components of a value, which of one alone may stand without a list."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 class _Source(Config):
     """What a source of any shape has; ``rows`` adds the rate of each quantity."""
 
@@ -44,8 +49,7 @@ class _Source(Config):
     @property
     def rates(self) -> dict[str, tuple[float, ...]]:
         """What it brings in each second, by the quantity's name; nothing that is 0 throughout."""
-        rates = {name: getattr(self, name, 0.0) for name in CARRIED}
-        rates = {name: rate if isinstance(rate, tuple) else (rate,) for name, rate in rates.items()}
+        rates = {name: _parts(getattr(self, name, 0.0)) for name in CARRIED}
         return {name: rate for name, rate in rates.items() if any(rate)}
 
     @property
@@ -159,12 +163,12 @@ class _Solid(Config):
     @property
     def spin(self) -> tuple[float, ...]:
         """Angular velocity as a tuple of one or three numbers."""
-        return self.angular_velocity if isinstance(self.angular_velocity, tuple) else (self.angular_velocity,)
+        return _parts(self.angular_velocity)
 
     @property
     def turned(self) -> tuple[float | str, ...]:
         """By how much it is turned besides, as a tuple of one or three."""
-        return self.turn if isinstance(self.turn, tuple) else (self.turn,)
+        return _parts(self.turn)
 
 
 class SphereSolid(Ball, _Solid):

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NotFinite
+from ..limits import LARGEST
 
 LONGEST = 1000
 """Characters of a text."""
 DEEPEST = 50
 """Levels of a text: each operation, function and pair of parentheses that means something is one more."""
-LARGEST = 1e30
-"""Of what is to be a number at any time."""
 CONSTANTS = {"pi": math.pi}
 
 

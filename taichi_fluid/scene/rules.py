@@ -77,6 +77,13 @@ class Scene(Config):
     live: Live = Live()
     output: Output = Output()
 
+    def __init__(self, /, **values: Any):
+        """A scene of these tables; SceneError names what is wrong."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise SceneError(sentence(error, type(self), values)) from None
+
     @property
     def dim(self) -> int:
         """2 or 3."""
@@ -336,13 +343,6 @@ class Scene(Config):
                         read_expression(part, self.dim)
                     except BeginningError as error:
                         raise ValueError(f"{place}: {error}") from None
-
-    def __init__(self, /, **values: Any):
-        """A scene of these tables; SceneError names what is wrong."""
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise SceneError(sentence(error, type(self), values)) from None
 
     @property
     def files(self) -> dict[str, str]:

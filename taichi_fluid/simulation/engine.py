@@ -171,9 +171,8 @@ class Engine:
     def _emitter(self, source: Source, geometry: Geometry) -> Emitter:
         return Emitter(self.grid, source.shape, *geometry, source.mottle, source.mottle_size, self.walls.periodic)
 
-    def emitting(self, source: Source, emitter: Emitter, dt: float) -> Iterator[tuple[Emitter, float]]:
-        """Through what a source emits in the step of ``dt`` seconds to come, and for how many: one that moves, along its way."""
-        lasts = source.lasts(self.time, dt)
+    def emitting(self, source: Source, emitter: Emitter, lasts: float) -> Iterator[tuple[Emitter, float]]:
+        """Through what a source emits that ``lasts`` so many seconds of a step, and for how many: one that moves, along its way."""
         if not source.moves:
             yield emitter, lasts
             return

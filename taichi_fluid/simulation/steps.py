@@ -231,7 +231,7 @@ def emit(engine: Engine, dt: float) -> None:
         lasts = source.lasts(engine.time, dt)
         if not lasts:
             continue
-        for part, seconds in engine.emitting(source, emitter, dt):
+        for part, seconds in engine.emitting(source, emitter, lasts):
             for name, rates in source.rates.items():
                 kept = seconds * kept_of_source(rate_of(fluid, carried[name].row, "decay"), lasts)
                 for offset, rate in zip(carried[name].begins(), rates, strict=True):
@@ -272,8 +272,8 @@ def _blast(engine: Engine, dt: float) -> None:
     """Add the blasts of sources to the divergence that burning prescribes, as far as they last in a step."""
     assert engine.flame is not None
     for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        if source.blast and source.lasts(engine.time, dt):
-            for part, seconds in engine.emitting(source, emitter, dt):
+        if source.blast and (lasts := source.lasts(engine.time, dt)):
+            for part, seconds in engine.emitting(source, emitter, lasts):
                 part.add(engine.flame.growth, source.blast, seconds / dt, engine.time)
     engine.flame.finish()
 
