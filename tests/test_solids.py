@@ -128,9 +128,58 @@ def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
         solids.update(0.0)
         opened.append(grid.to_numpy(solids.open))
     np.testing.assert_allclose(opened[1], opened[0], atol=1e-4)
-    # Between lattice points 0.05 m apart a distance of curvature 1/0.3 m is off by up to 0.05² / (8 · 0.3) = 0.001 m.
-    assert np.abs(opened[2] - opened[0]).max() < 0.06
+    # A lattice is asked at the corners of faces alone, which is off by 0.055 and 0.102 on 12 cells where a face is nearly tangent.
+    assert np.abs(opened[2] - opened[0]).max() < (0.06 if dim == 2 else 0.11)
     assert (opened[0] == 0).any() and ((opened[0] > 0) & (opened[0] < 1)).any()
+
+
+def box_and_faces(dim, low, high, n=12, **solid):
+    """How far each face of a grid of ``n`` cells a metre is open beside a box, as it is found and as it is."""
+    grid = Grid((n,) * dim, 1 / n)
+    centre, half = (np.array(low) + high) / 2, (np.array(high) - low) / 2
+    solids = Solids(
+        grid, Walls(grid, [["free-slip", "free-slip"]] * dim), [Solid("box", tuple(centre), tuple(half), **solid)]
+    )
+    solids.update(0.0)
+    right = np.ones((dim, *(n,) * dim))
+    lower = np.stack(np.meshgrid(*[np.arange(n) / n] * dim, indexing="ij"))
+    for axis in range(dim):
+        inside = (lower[axis] > low[axis]) & (lower[axis] < high[axis])
+        covered = np.prod(
+            [
+                np.clip(np.minimum(lower[k] + 1 / n, high[k]) - np.maximum(lower[k], low[k]), 0, None) * n
+                for k in range(dim)
+                if k != axis
+            ],
+            axis=0,
+        )
+        right[axis] = 1 - inside * covered
+    return grid.to_numpy(solids.open), right
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("corner", [0.2, 0.45, 0.7, 0.95])
+def test_faces_at_the_edges_of_a_box_are_open_as_far_as_they_are(dim, corner):
+    """What solids cover of a face beside an edge, wherever in a cell that is.
+
+    Interpolated between distances at the corners of the faces, which inside the box end at its other faces, the edge was
+    rounded: by half a face here, around which a sheet of liquid was bent (``docs/design.md``). Now linear over an eighth of an
+    edge in 2D, a quarter in 3D.
+    """
+    low, high = np.full(dim, 3 + corner) / 12, np.array([9 - corner, 8.3, 8.6][:dim]) / 12
+    found, right = box_and_faces(dim, low, high)
+    assert ((right > 0) & (right < 1)).sum() > 10
+    assert np.abs(found - right).max() < (0.03 if dim == 2 else 0.09)
+    assert np.abs(found - right)[(right > 0) & (right < 1)].mean() < 0.01
+
+
+def test_what_lies_between_the_corners_of_a_face_is_seen(dim):
+    """A rod of half a cell that crosses faces in their middle covers a quarter of each (2D: half), and no corner."""
+    low, high = [5.25 / 12] * dim, [5.75 / 12] * dim
+    low[0], high[0] = 2.5 / 12, 9.5 / 12
+    found, right = box_and_faces(dim, low, high)
+    assert (right < 1).sum() == 7
+    np.testing.assert_allclose(found, right, atol=0.002)
 
 
 class Present:

@@ -83,6 +83,20 @@ def covered_triangle(a, b, c):
 
 
 @ti.func
+def covered_square(corners):
+    """Part of a square where a distance is negative, from its four ``corners`` one after the other around it."""
+    covered = ti.f32(0.0)
+    if corners.max() < 0:
+        covered = ti.f32(1.0)
+    elif corners.min() < 0:
+        # Four triangles around the middle: no diagonal is preferred.
+        middle = ti.f32(0.25) * corners.sum()
+        for k in range(4):
+            covered += ti.f32(0.25) * covered_triangle(corners[k], corners[(k + ti.i32(1)) % ti.i32(4)], middle)
+    return covered
+
+
+@ti.func
 def open_moment(a, b, c):
     """Mean over a triangle of a distance, linear between the corners, that counts as 0 where it is negative."""
     covered, least, most = covered_triangle(a, b, c), ti.min(a, b, c), ti.max(a, b, c)

@@ -1,13 +1,13 @@
 """Solids by the shapes that they are: pictures show their edges sharp, where distances on a grid round them by a cell.
 
-A table names the shapes that are there and where they are now, all in cells of the grid. A flow knows its solids by the distances
-at the corners of its cells, and so does a picture of solids with distances of their own, of meshes, and of very many.
+A table names the shapes that are there and where they are now, all in cells of the grid. A flow asks them only
+how much of a face they cover, else the distances at the corners of its cells, and so does a picture of solids with distances of their own, of meshes, and of very many.
 """
 
 import numpy as np
 
 from .._ti import argument, ti
-from ..boundaries.solids import Placed
+from ..boundaries.solids import Placed, row_length, row_of, shape_at
 from ..grid import Grid
 from ..operators.shapes import SHAPES
 
@@ -20,14 +20,9 @@ _NAMES = tuple(SHAPES)
 _FUNCTIONS = tuple(SHAPES.values())
 
 
-def _row_length(dim: int) -> int:
-    """Numbers of a shape: which it is, its pivot, its rotation, ``a``, ``b`` and the radius."""
-    return 2 + 3 * dim + dim * dim
-
-
 def table_length(dim: int) -> int:
     """Numbers of a table, which begins with how many shapes it has."""
-    return 1 + MOST_SHAPES * _row_length(dim)
+    return 1 + MOST_SHAPES * row_length(dim)
 
 
 def table_of(placed: list[Placed], grid: Grid) -> np.ndarray:
@@ -37,9 +32,7 @@ def table_of(placed: list[Placed], grid: Grid) -> np.ndarray:
         return table
     table[0] = len(placed)
     for row, each in zip(table[1:].reshape(MOST_SHAPES, -1), placed, strict=False):
-        pivot = (np.asarray(each.pose.pivot) - grid.origin) / grid.dx
-        a, b, radius = (np.asarray(part) / grid.dx for part in (each.a, each.b, each.solid.radius))
-        row[:] = _NAMES.index(each.solid.shape), *pivot, *np.ravel(each.pose.rotation), *a, *b, radius
+        row[:] = row_of(_NAMES.index(each.solid.shape), each, grid.origin, grid.dx)
     return table
 
 
@@ -48,22 +41,6 @@ class ExactShapes:
     """The shapes of a table, as points meet them."""
 
     table: object
-
-    @ti.func
-    def _distance_to(self, row, x):
-        """Signed distance in cells from the place ``x``, in cells from the corner of the box, to the shape of a row."""
-        table = ti.static(self.table)
-        dim = ti.static(x.n)
-        turned, a, b = x * ti.f32(0.0), x * ti.f32(0.0), x * ti.f32(0.0)
-        for i in ti.static(range(dim)):
-            a[i], b[i] = table[row + (1 + dim + dim * dim + i)], table[row + (1 + 2 * dim + dim * dim + i)]
-            for j in ti.static(range(dim)):
-                turned[i] += table[row + (1 + dim + j * dim + i)] * (x[j] - table[row + (1 + j)])
-        which, radius, distance = ti.cast(table[row], ti.i32), table[row + (1 + 3 * dim + dim * dim)], ti.f32(0.0)
-        for number in ti.static(range(len(_FUNCTIONS))):
-            if which == number:
-                distance = _FUNCTIONS[number](turned, a, b, radius)
-        return distance
 
     @ti.func
     def count(self):
@@ -75,6 +52,8 @@ class ExactShapes:
         """Signed distance in cells from a point ``q`` of index space; ``otherwise`` if the table has no shapes."""
         nearest = otherwise
         for k in range(self.count()):
-            away = self._distance_to(1 + k * ti.static(_row_length(q.n)), q - ti.f32(0.5))
+            away = shape_at(self.table, 1 + k * ti.static(row_length(q.n)), q.n, _FUNCTIONS).distance_to(
+                q - ti.f32(0.5)
+            )
             nearest = away if k == 0 else ti.min(nearest, away)
         return nearest

@@ -6,6 +6,7 @@ one that is open in part the fluid flows beside the solid. (Ng, Min, Gibou 2009;
 """
 
 from .cut_cells import CutCells
+from .exact import row_length, row_of, shape_at
 from .motion import Course, Motion, Pose
 from .rasterise import SLIVER, SLIVER_OF_LIQUID
 from .shapes import Placed, SampledDistance, Solid
@@ -24,4 +25,7 @@ __all__ = [
     "SampledDistance",
     "Solid",
     "Solids",
+    "row_length",
+    "row_of",
+    "shape_at",
 ]

@@ -5,7 +5,7 @@ from ...kernels import Array, cells_of, kernel_family, largest
 from ...operators.interpolation import blend, step_to_corner, strides_across
 from ...operators.shapes import coverage, covered_triangle, open_moment
 from ...operators.vectors import length
-from .rasterise import face_corners, is_face_of_box
+from .rasterise import is_face_of_box
 
 MOTION_ROW = 10
 """Numbers of one solid in the table of motions: velocity, angular velocity, centre of rotation, slip."""
@@ -83,6 +83,14 @@ class CutCells:
         return total * ti.f32(0.5 ** (s.n - 1))
 
     @ti.func
+    def face_corners(self, c, s, axis):
+        """Distances at the four corners of the lower face of ``c`` along ``axis``, one after the other around it, in 3D."""
+        one, two = s[(axis + ti.i32(1)) % ti.i32(3)], s[(axis + ti.i32(2)) % ti.i32(3)]
+        return ti.Vector(
+            [self.distance[c], self.distance[c + one], self.distance[c + one + two], self.distance[c + two]]
+        )
+
+    @ti.func
     def open_distance_at(self, c, s, axis):
         """Mean distance to the nearest solid over what is open of the lower face of ``c`` along ``axis``, m."""
         mean = ti.f32(0.0)
@@ -90,7 +98,7 @@ class CutCells:
             one, two = self.distance[c], self.distance[c + s[ti.i32(1) - axis]]
             mean = ti.f32(0.5) * (ti.max(one, two, ti.f32(0.0)) + ti.max(ti.min(one, two), ti.f32(0.0)))
         else:
-            corners = face_corners(self.distance, c, s, axis)
+            corners = self.face_corners(c, s, axis)
             middle, covered = ti.f32(0.25) * corners.sum(), ti.f32(0.0)
             for k in range(4):
                 one, two = corners[k], corners[(k + ti.i32(1)) % ti.i32(4)]

@@ -3,9 +3,10 @@
 from ..._ti import argument, loaded, ti
 from ...kernels import Array, cells_of, kernel_family
 from ...operators.differences import covered_area, open_sum
-from ...operators.interpolation import step_to_corner
-from ...operators.shapes import covered_part, covered_triangle
+from ...operators.interpolation import blend, step_to_corner, strides_across
+from ...operators.shapes import covered_part, covered_square
 from ...operators.vectors import length
+from .exact import row_length, shape_at
 
 SLIVER = 0.002
 """A face that is open by less than this is closed: what flows through it is not worth its stiffness."""
@@ -14,46 +15,33 @@ SLIVER_OF_LIQUID = 0.03
 all else, and made steps as much shorter."""
 LEAST_PART = 0.5
 """The least part of a cell that is fluid, over how far its faces are open on the mean."""
+PARTS = {2: 8, 3: 4}
+"""Parts along each axis of a face, by how many axes there are, where what lies between its corners can be known."""
+_FAR_FROM_FACE = 0.75
+"""Edges of a cell beyond which what is at one corner of a face is nowhere else on it: a point of it is 0.71 from one at most."""
 _TOUCH = 1e-4
 """Part of a cell by which solids are larger than they say."""
 
 
 @argument
-class PlacedShape:
-    """A shape turned by the matrix ``rotation`` and moved to ``pivot``, to which everything of it is relative, in metres.
+class SampledShape:
+    """A ``table`` of distances at ``size`` points, turned by the matrix ``rotation`` and moved to ``pivot``, in metres.
 
-    A ``"named"`` one is ``shape(x, a, b, radius)``, one's ``"own"`` is ``shape(x)``; a ``"sampled"`` one is a ``table`` of
-    ``size`` points, the first of which lies at ``a``, ``inv_spacing`` of them in a metre.
+    The first of them lies at ``first`` from there before any turn, ``inv_spacing`` of them in a metre.
     """
 
-    shape: object
-    kind: object
     pivot: object
     rotation: object
-    a: object
-    b: object
-    radius: object
+    first: object
     table: object
     size: object
     inv_spacing: object
 
     @ti.func
     def distance_at(self, place):
-        """Signed distance in metres."""
-        x = self.rotation.transpose() @ (place - self.pivot)
-        d = ti.f32(0.0)
-        if ti.static(self.kind == "named"):
-            d = self.shape(x, self.a, self.b, self.radius)
-        elif ti.static(self.kind == "sampled"):
-            d = self.sampled_at(x)
-        else:
-            d = ti.cast(self.shape(x), ti.f32)
-        return d
-
-    @ti.func
-    def sampled_at(self, x):
         """Linear interpolation of the lattice; outside it, the value at its edge and the way there."""
-        q = (x - self.a) * self.inv_spacing
+        x = self.rotation.transpose() @ (place - self.pivot)
+        q = (x - self.first) * self.inv_spacing
         inside = ti.min(ti.max(q, x * ti.f32(0.0)), ti.cast(self.size - 1, ti.f32))
         corner = ti.min(ti.cast(inside, ti.i32), self.size - 2)
         f = inside - ti.cast(corner, ti.f32)
@@ -72,39 +60,93 @@ class PlacedShape:
         return total + length(q - inside) / self.inv_spacing
 
 
-@ti.func
-def _write_nearest(c, I, s, distance: Array, owner: Array, index, origin, dx, shape):
-    d = loaded(shape).distance_at(origin + (ti.cast(I, ti.f32) - ti.f32(1.0)) * dx)
-    # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
-    d -= ti.f32(_TOUCH) * dx
-    if d < distance[c]:
-        distance[c] = d
-        owner[c] = ti.cast(index, ti.f32)
+@argument
+class Nearest:
+    """The distance to the nearest solid at points of the grid, and which it is."""
+
+    distance: object  # m
+    owner: object
+    shapes: object  # a table with a row for each solid, in metres from the lower corner of the box
+    dx: object  # edge of a cell, m
+    functions: object = ()  # of the shapes there
+    parts: int = 1  # along each axis of a face, of which each is asked for itself how much of it a solid covers
+
+    @ti.func
+    def enter(self, c, distance, index):
+        """Let a solid in, which is so far away from point ``c``."""
+        # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
+        d = distance - ti.f32(_TOUCH) * self.dx
+        if d < self.distance[c]:
+            self.distance[c] = d
+            self.owner[c] = ti.cast(index, ti.f32)
+
+    @ti.func
+    def open_part_at(self, c, I, s, axis):
+        """Part of the lower face of ``c`` along ``axis`` that lies outside, where these points are the cells' corners."""
+        across, corners = strides_across(s, axis), ti.Vector([ti.f32(0.0)] * 2 ** (s.n - 1))
+        for corner in ti.static(range(2 ** (s.n - 1))):
+            corners[corner] = self.distance[c + step_to_corner(corner, across)]
+        covered = ti.select(corners.max() < 0, ti.f32(1.0), ti.f32(0.0))
+        if ti.max(corners.min(), -corners.max()) < ti.f32(_FAR_FROM_FACE) * self.dx:
+            covered = self.covered_part_at(c, I, s, axis, corners)
+        return ti.f32(1.0) - covered
+
+    @ti.func
+    def covered_part_at(self, c, I, s, axis, corners):
+        """Part of that face inside, from the distances at a lattice of points on it, linear between those.
+
+        Between the ``corners`` alone they are not: inside a solid the nearest face of it is that beyond its edge.
+        """
+        parts = ti.static(self.parts)
+        across, d = strides_across(s, axis), ti.Vector([ti.f32(1e6)] * (parts + 1) ** (s.n - 1))
+        last = -1
+        for corner in range(2 ** (s.n - 1)):
+            index = ti.cast(self.owner[c + step_to_corner(corner, across)], ti.i32)
+            if index != last:
+                last = index
+                shape = shape_at(self.shapes, index * ti.static(row_length(s.n)), s.n, self.functions)
+                for point in range((parts + 1) ** (s.n - 1)):
+                    d[point] = ti.min(d[point], self.distance_on_face(point, I, axis, shape, corners))
+        covered = ti.f32(0.0)
+        for part in range(ti.select(d.min() < 0, parts ** (s.n - 1), 0)):
+            if ti.static(s.n == 2):
+                covered += covered_part(d[part], d[part + 1])
+            else:
+                first = part // parts * (parts + 1) + part % parts
+                covered += covered_square(
+                    ti.Vector([d[first], d[first + 1], d[first + parts + 2], d[first + parts + 1]])
+                )
+        return covered * ti.f32(1.0 / parts ** (s.n - 1))
+
+    @ti.func
+    def distance_on_face(self, point, I, axis, shape, corners):
+        """Distance to a ``shape`` at a point of that lattice; without one, interpolated between the ``corners``."""
+        x = (ti.cast(I, ti.f32) - ti.f32(1.0)) * self.dx
+        at, parts = ti.Vector([ti.f32(0.0)] * (I.n - 1)), ti.static(self.parts)
+        for k in ti.static(range(I.n - 1)):
+            at[k] = ti.cast(point // (parts + 1) ** k % (parts + 1), ti.f32) * ti.f32(1.0 / parts)
+            # Either of two axes, both known: an index that is not would put the vector into memory.
+            x[k] += ti.select(axis > k, at[k], ti.f32(0.0)) * self.dx
+            x[k + 1] += ti.select(axis <= k, at[k], ti.f32(0.0)) * self.dx
+        distance = blend(corners, at)
+        if shape.which >= 0:
+            distance = shape.distance_to(x) - ti.f32(_TOUCH) * self.dx
+        return distance
 
 
 @ti.func
-def face_corners(distance: Array, c, s, axis):
-    """Distances at the four corners of the lower face of ``c`` along ``axis``, one after the other around it, in 3D."""
-    one, two = s[(axis + ti.i32(1)) % ti.i32(3)], s[(axis + ti.i32(2)) % ti.i32(3)]
-    return ti.Vector([distance[c], distance[c + one], distance[c + one + two], distance[c + two]])
+def _write_nearest(c, I, s, nearest, shift, count):
+    x = (ti.cast(I, ti.f32) + (shift - ti.f32(1.0))) * nearest.dx
+    for index in range(count):
+        shape = shape_at(nearest.shapes, index * ti.static(row_length(s.n)), s.n, nearest.functions)
+        if shape.which >= 0:
+            nearest.enter(c, shape.distance_to(x), index)
 
 
 @ti.func
-def _open_part_at(distance: Array, c, s, axis):
-    """Part of the lower face of ``c`` along ``axis`` that lies outside, from the distances at its corners."""
-    covered = ti.f32(0.0)
-    if ti.static(s.n == 2):
-        covered = covered_part(distance[c], distance[c + s[ti.i32(1) - axis]])
-    else:
-        corners = face_corners(distance, c, s, axis)
-        if corners.max() < 0:
-            covered = ti.f32(1.0)
-        elif corners.min() < 0:
-            # Four triangles around the middle: no diagonal is preferred.
-            middle = ti.f32(0.25) * corners.sum()
-            for k in range(4):
-                covered += ti.f32(0.25) * covered_triangle(corners[k], corners[(k + ti.i32(1)) % ti.i32(4)], middle)
-    return ti.f32(1.0) - covered
+def _write_sampled(c, I, s, nearest, shift, shape, index):
+    x = (ti.cast(I, ti.f32) + (shift - ti.f32(1.0))) * nearest.dx
+    nearest.enter(c, loaded(shape).distance_at(x), index)
 
 
 @ti.func
@@ -118,16 +160,16 @@ def is_face_of_box(I, n, axis):
 
 
 @ti.func
-def _write_open(c, I, s, distance: Array, open: Array, n, sliver, voxels: ti.template()):
+def _write_open(c, I, s, nearest, open: Array, n, sliver, voxels: ti.template()):
     """From the distances at the corners of the cells; for voxels, from those at their centres. Less than ``sliver`` is nothing."""
     for axis in range(s.n):
         if is_face_of_box(I, n, axis):
             part = ti.f32(1.0)
             if ti.static(voxels):
-                if distance[c] < 0 or distance[c - s[axis]] < 0:
+                if nearest.distance[c] < 0 or nearest.distance[c - s[axis]] < 0:
                     part = ti.f32(0.0)
             else:
-                part = _open_part_at(distance, c, s, axis)
+                part = nearest.open_part_at(c, I, s, axis)
                 if part < sliver:
                     part = ti.f32(0.0)
             open[c + axis * cells_of(s, n)] = part
@@ -152,32 +194,41 @@ def _write_fluid(c, I, s, open: Array, distance: Array, fluid: Array, n, inv_dx,
 
 
 @kernel_family
-def shape_kernels(loops, shape, kind):
-    IntVector, FloatVector, each_cell_in = loops.IntVector, loops.FloatVector, loops.each_cell_in
+def sampled_kernels(loops):
+    IntVector, FloatVector = loops.IntVector, loops.FloatVector
     Rotation = ti.types.matrix(loops.dim, loops.dim, ti.f32)
 
     @ti.kernel
-    def rasterize(
-        distance: Array, owner: Array, n: IntVector, index: ti.i32, origin: FloatVector, dx: ti.f32,
-        pivot: FloatVector, rotation: Rotation, a: FloatVector, b: FloatVector, radius: ti.f32,
-        table: Array, size: IntVector, inv_spacing: ti.f32,
+    def rasterize_sampled(
+        distance: Array, owner: Array, n: IntVector, dx: ti.f32, shift: ti.f32, index: ti.i32,
+        pivot: FloatVector, rotation: Rotation, first: FloatVector, table: Array, size: IntVector, inv_spacing: ti.f32,
     ):  # fmt: skip
-        placed = PlacedShape(shape, kind, pivot, rotation, a, b, radius, table, size, inv_spacing)
-        each_cell_in(n * 0, n + 2, n, _write_nearest, (distance, owner, index, origin, dx, placed))
+        shape = SampledShape(pivot, rotation, first, table, size, inv_spacing)
+        nearest = Nearest(distance, owner, None, dx)
+        loops.each_cell_in(n * 0, n + 2, n, _write_sampled, (nearest, shift, shape, index))
 
-    return {"rasterize": rasterize, "Rotation": Rotation}
+    return {"rasterize_sampled": rasterize_sampled, "Rotation": Rotation}
 
 
 @kernel_family
-def raster_kernels(loops, voxels):
+def raster_kernels(loops, functions, voxels):
     IntVector, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
+    parts = PARTS[loops.dim] if functions else 1
 
     @ti.kernel
-    def compute_open(distance: Array, open: Array, n: IntVector, sliver: ti.f32):
-        each_cell_in(n * 0 + 1, n + 2, n, _write_open, (distance, open, n, sliver, voxels))
+    def rasterize(distance: Array, owner: Array, shapes: Array, n: IntVector, dx: ti.f32, shift: ti.f32, count: ti.i32):
+        nearest = Nearest(distance, owner, shapes, dx, functions)
+        each_cell_in(n * 0, n + 2, n, _write_nearest, (nearest, shift, count))
+
+    @ti.kernel
+    def compute_open(
+        distance: Array, owner: Array, shapes: Array, open: Array, n: IntVector, dx: ti.f32, sliver: ti.f32
+    ):
+        nearest = Nearest(distance, owner, shapes, dx, functions, parts)
+        each_cell_in(n * 0 + 1, n + 2, n, _write_open, (nearest, open, n, sliver, voxels))
 
     @ti.kernel
     def compute_fluid(open: Array, distance: Array, fluid: Array, n: IntVector, inv_dx: ti.f32):
         each_cell(n, _write_fluid, (open, distance, fluid, n, inv_dx, voxels))
 
-    return compute_open, compute_fluid
+    return rasterize, compute_open, compute_fluid

@@ -11,11 +11,11 @@ from ..._ti import ti
 from ...grid import Grid
 from ...kernels import array_of, float_vector, int_vector, numbers_of, room_for_partials
 from ...operators.ghosts import ghost_kernels
-from ...operators.shapes import SHAPES
 from ..walls import Walls
 from .cut_cells import MOTION_ROW, solid_kernels
+from .exact import function_of, row_length, row_of
 from .motion import Motion, Pose
-from .rasterise import SLIVER, raster_kernels, shape_kernels
+from .rasterise import SLIVER, raster_kernels, sampled_kernels
 from .shapes import Placed, SampledDistance, Solid, beyond_sides
 
 FAR = 1e6
@@ -64,11 +64,14 @@ class Solids:
         shifts = [(-size, 0.0, size) if p else (0.0,) for size, p in zip(grid.size, walls.periodic, strict=True)]
         self._shifts = list(itertools.product(*shifts))
         self.images = len(self._shifts)
-        self.motions = ti.ndarray(ti.f32, MOTION_ROW * max(len(self.solids) * self.images, 1))
-        self._rows = np.zeros((len(self.solids) * self.images, MOTION_ROW), np.float32)
-        self._nothing = ti.ndarray(ti.f32, 1)
+        self._rows = np.zeros((max(len(self.solids) * self.images, 1), MOTION_ROW), np.float32)
+        self.motions = ti.ndarray(ti.f32, self._rows.size)
         self._kernels = solid_kernels(grid.costly_loops)
-        self._raster = raster_kernels(grid.costly_loops, self.faces is Faces.VOXELS)
+        functions = [function_of(solid.shape) for solid in self.solids]
+        self._functions = tuple(dict.fromkeys(each for each in functions if each is not None))
+        self._which = [self._functions.index(each) if each else -1 for each in functions]
+        self._shapes = ti.ndarray(ti.f32, row_length(grid.dim) * len(self._rows))
+        self._raster = raster_kernels(grid.costly_loops, self._functions, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
         self.placed: list[Placed] = []
         self._conditions = {}
@@ -103,23 +106,25 @@ class Solids:
             return False
         poses = {index: self._pose(index, time) for index in present}
         self._seen = present
-        grid, n = self.grid, self.grid.n
-        rows = np.zeros((max(len(self.solids) * self.images, 1), MOTION_ROW), dtype=np.float32)
+        grid, n, dx = self.grid, self.grid.n, self.grid.dx
         images = list(itertools.product(present, enumerate(self._shifts)))
         self.placed = [self._place(index, self._seen_from_box(poses[index], away)) for index, (_, away) in images]
+        rows = [index * self.images + image for index, (image, _) in images]
+        self._set_motions(self._motions_of(rows))
+        self._shapes.from_numpy(self._shapes_of(rows).ravel())
         samples = [(self.distance, self.owner, 0.0)]
         if self.faces is Faces.VOXELS:
-            samples.append((*self._centres, 0.5 * grid.dx))
+            samples.append((*self._centres, 0.5))
         for distance, owner, shift in samples:
             distance.fill(FAR)
             owner.fill(0.0)
-            for (index, (image, _)), placed in zip(images, self.placed, strict=True):
-                row = index * self.images + image
-                rows[row] = self._rasterize(index, row, placed, distance, owner, shift)
-        self._set_motions(rows)
-        self._raster.compute_open(samples[-1][0], self.open, n, self._sliver)
+            self._raster.rasterize(distance, owner, self._shapes, n, dx, shift, len(self._rows))
+            for row, placed in zip(rows, self.placed, strict=True):
+                if isinstance(placed.solid.shape, SampledDistance):
+                    self._rasterize_sampled(row, placed, distance, owner, shift)
+        self._raster.compute_open(*samples[-1][:2], self._shapes, self.open, n, dx, self._sliver)
         self._wrap(self.open, grid.dim)
-        self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / grid.dx)
+        self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / dx)
         self._wrap(self.fluid, 1)
         self._kernels.find_fastest(*self.arguments(), self._partials, self._out)
         self.fastest = numbers_of(self._out)[0]
@@ -189,26 +194,30 @@ class Solids:
         a, b = np.subtract(a, pivot), b if solid.shape == "box" else np.subtract(b, pivot)
         return Placed(solid, pose, tuple(a.tolist()), tuple(map(float, b)))
 
-    def _rasterize(self, index: int, row: int, placed: Placed, distance, owner, shift: float) -> list[float]:
-        """Let a solid enter the distances at the cells' corners, moved by ``shift``; its row of the table of motions."""
-        solid, pose, grid, dim = placed.solid, placed.pose, self.grid, self.grid.dim
-        vector, ints = float_vector(dim), int_vector(dim)
-        a, b = vector(*placed.a), vector(*placed.b)
-        table, size, inv_spacing = self._nothing, ints(*(1,) * dim), 0.0
-        if isinstance(solid.shape, str):
-            kind, shape = "named", SHAPES[solid.shape]
-        elif isinstance(solid.shape, SampledDistance):
-            kind, shape = "sampled", None
-            a, inv_spacing = vector(*solid.shape.origin), 1.0 / solid.shape.spacing
-            table, size = self._tables[index], ints(*solid.shape.values.shape)
-        else:
-            kind, shape = "own", solid.shape
-        kernels = shape_kernels(grid.costly_loops, shape, kind)
-        origin, pivot, rotation = (x + shift for x in grid.origin), pose.pivot, kernels.Rotation(pose.rotation.tolist())
-        where = (grid.n, row, vector(*origin), grid.dx, vector(*pivot), rotation)
-        kernels.rasterize(distance, owner, *where, a, b, solid.radius, table, size, inv_spacing)
-        pad = (0.0,) * (3 - dim)
-        return [*pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(solid.slip)]
+    def _motions_of(self, rows: Sequence[int]) -> np.ndarray:
+        """The table of motions of what is placed, each in its row."""
+        table = np.zeros_like(self._rows)
+        pad = (0.0,) * (3 - self.grid.dim)
+        for row, placed in zip(rows, self.placed, strict=True):
+            pose = placed.pose
+            table[row] = *pose.velocity, *pad, *pose.angular_velocity, *pose.pivot, *pad, float(placed.solid.slip)
+        return table
+
+    def _shapes_of(self, rows: Sequence[int]) -> np.ndarray:
+        """The table of shapes of what is placed, each in its row, in metres from the lower corner of the box."""
+        table = np.full((len(self._rows), row_length(self.grid.dim)), -1.0, np.float32)
+        for row, placed in zip(rows, self.placed, strict=True):
+            table[row] = row_of(self._which[row // self.images], placed, self.grid.origin, 1.0)
+        return table
+
+    def _rasterize_sampled(self, row: int, placed: Placed, distance, owner, shift: float) -> None:
+        """Let a solid that is values on a lattice enter the distances at points ``shift`` cells above the cells' corners."""
+        shape, pose, grid, dim = placed.solid.shape, placed.pose, self.grid, self.grid.dim
+        vector, kernels = float_vector(dim), sampled_kernels(grid.costly_loops)
+        pivot, rotation = np.subtract(pose.pivot, grid.origin).tolist(), kernels.Rotation(pose.rotation.tolist())
+        where = (grid.n, grid.dx, shift, row, vector(*pivot), rotation, vector(*shape.origin))
+        table, size = self._tables[row // self.images], int_vector(dim)(*shape.values.shape)
+        kernels.rasterize_sampled(distance, owner, *where, table, size, 1.0 / shape.spacing)
 
     def arguments(self) -> tuple:
         """What a kernel makes its ``CutCells`` of."""
