@@ -262,7 +262,8 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
     """A cell that is all but solid, as in a corner that no particle comes into, is wet if what lies off the solid is.
 
     And no hole opens beside a solid where air has no way from: in a gap that is hardly wider than particles are apart, or closes
-    and opens, one would suck the liquid in as a vacuum does.
+    and opens, or between lines into which a jet on a plate draws its particles, one would suck the liquid in as a vacuum does. Nor
+    is there less than deep liquid: what looked shallow for want of particles was shallow in the next step too, and then air.
     """
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     d = distance_at(solids, x)
@@ -274,9 +275,9 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
             # Well within the liquid: beside a surface that meets the solid the mirrors are right.
             if there < ti.f32(-0.5) * solids.dx:
                 out[c] = there
-        if d < NEAR and before[c] < 0:
-            if _is_far_from_air(I, s, before, solids) == 1:
-                out[c] = ti.min(out[c], ti.f32(-GAP) * solids.dx)
+    if phi[c] > ti.f32(-UNFILLED) * solids.dx and d < NEAR and before[c] < 0:
+        if _is_far_from_air(I, s, before, solids) == 1:
+            out[c] = ti.min(out[c], ti.f32(-UNFILLED) * solids.dx)
 
 
 @ti.func
