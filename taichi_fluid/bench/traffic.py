@@ -146,7 +146,6 @@ TRAFFIC = {
     "beside_solids_kernels.to_middles": ("open:1 distance", "clearance"),
     "beside_solids_kernels.compute_beside_solids": ("a:1 unknown", "held out"),
     "beside_solids_kernels.from_middles": ("change a:1 open:1", "a:1"),
-    "sampled_kernels.rasterize_sampled": ("distance owner", "distance owner"),
     "raster_kernels.rasterize": ("distance owner", "distance owner"),
     "raster_kernels.compute_open": ("distance owner", "open"),
     "raster_kernels.compute_fluid": ("open distance", "fluid"),

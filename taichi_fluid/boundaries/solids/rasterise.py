@@ -1,12 +1,12 @@
 """Solids on a grid: the distance to the nearest of them, and from it what of each face and cell is open."""
 
-from ..._ti import argument, loaded, ti
-from ...kernels import Array, cells_of, kernel_family
+from ..._ti import argument, ti
+from ...kernels import Array, IntArray, cells_of, kernel_family
 from ...operators.differences import covered_area, open_sum
-from ...operators.interpolation import blend, step_to_corner, strides_across
+from ...operators.interpolation import step_to_corner, strides_across
 from ...operators.shapes import covered_part, covered_square
 from ...operators.vectors import length
-from .exact import row_length, shape_at
+from .exact import SolidShapes
 
 SLIVER = 0.002
 """A face that is open by less than this is closed: what flows through it is not worth its stiffness."""
@@ -16,48 +16,11 @@ all else, and made steps as much shorter."""
 LEAST_PART = 0.5
 """The least part of a cell that is fluid, over how far its faces are open on the mean."""
 PARTS = {2: 8, 3: 4}
-"""Parts along each axis of a face, by how many axes there are, where what lies between its corners can be known."""
+"""Parts along each axis of a face, by how many axes there are, each of which is asked for itself how much of it a solid covers."""
 _FAR_FROM_FACE = 0.75
 """Edges of a cell beyond which what is at one corner of a face is nowhere else on it: a point of it is 0.71 from one at most."""
 _TOUCH = 1e-4
 """Part of a cell by which solids are larger than they say."""
-
-
-@argument
-class SampledShape:
-    """A ``table`` of distances at ``size`` points, turned by the matrix ``rotation`` and moved to ``pivot``, in metres.
-
-    The first of them lies at ``first`` from there before any turn, ``inv_spacing`` of them in a metre.
-    """
-
-    pivot: object
-    rotation: object
-    first: object
-    table: object
-    size: object
-    inv_spacing: object
-
-    @ti.func
-    def distance_at(self, place):
-        """Linear interpolation of the lattice; outside it, the value at its edge and the way there."""
-        x = self.rotation.transpose() @ (place - self.pivot)
-        q = (x - self.first) * self.inv_spacing
-        inside = ti.min(ti.max(q, x * ti.f32(0.0)), ti.cast(self.size - 1, ti.f32))
-        corner = ti.min(ti.cast(inside, ti.i32), self.size - 2)
-        f = inside - ti.cast(corner, ti.f32)
-        total = ti.f32(0.0)
-        for vertex in ti.static(range(2**x.n)):
-            w = ti.f32(1.0)
-            at = 0
-            for axis in ti.static(range(x.n)):
-                if ti.static((vertex >> axis) & 1):
-                    at = at * self.size[axis] + corner[axis] + 1
-                    w *= f[axis]
-                else:
-                    at = at * self.size[axis] + corner[axis]
-                    w *= ti.f32(1.0) - f[axis]
-            total += w * self.table[at]
-        return total + length(q - inside) / self.inv_spacing
 
 
 @argument
@@ -66,19 +29,8 @@ class Nearest:
 
     distance: object  # m
     owner: object
-    shapes: object  # a table with a row for each solid, in metres from the lower corner of the box
+    shapes: object  # ``SolidShapes``
     dx: object  # edge of a cell, m
-    functions: object = ()  # of the shapes there
-    parts: int = 1  # along each axis of a face, of which each is asked for itself how much of it a solid covers
-
-    @ti.func
-    def enter(self, c, distance, index):
-        """Let a solid in, which is so far away from point ``c``."""
-        # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
-        d = distance - ti.f32(_TOUCH) * self.dx
-        if d < self.distance[c]:
-            self.distance[c] = d
-            self.owner[c] = ti.cast(index, ti.f32)
 
     @ti.func
     def open_part_at(self, c, I, s, axis):
@@ -88,25 +40,26 @@ class Nearest:
             corners[corner] = self.distance[c + step_to_corner(corner, across)]
         covered = ti.select(corners.max() < 0, ti.f32(1.0), ti.f32(0.0))
         if ti.max(corners.min(), -corners.max()) < ti.f32(_FAR_FROM_FACE) * self.dx:
-            covered = self.covered_part_at(c, I, s, axis, corners)
+            covered = self.covered_part_at(c, I, s, axis)
         return ti.f32(1.0) - covered
 
     @ti.func
-    def covered_part_at(self, c, I, s, axis, corners):
+    def covered_part_at(self, c, I, s, axis):
         """Part of that face inside, from the distances at a lattice of points on it, linear between those.
 
-        Between the ``corners`` alone they are not: inside a solid the nearest face of it is that beyond its edge.
+        Between its corners alone they are not: inside a solid the nearest face of it is that beyond its edge.
         """
-        parts = ti.static(self.parts)
+        parts = ti.static(PARTS[s.n])
         across, d = strides_across(s, axis), ti.Vector([ti.f32(1e6)] * (parts + 1) ** (s.n - 1))
         last = -1
         for corner in range(2 ** (s.n - 1)):
             index = ti.cast(self.owner[c + step_to_corner(corner, across)], ti.i32)
             if index != last:
                 last = index
-                shape = shape_at(self.shapes, index * ti.static(row_length(s.n)), s.n, self.functions)
+                shape = self.shapes.of(index, s.n)
                 for point in range((parts + 1) ** (s.n - 1)):
-                    d[point] = ti.min(d[point], self.distance_on_face(point, I, axis, shape, corners))
+                    x = self.place_on_face(point, I, axis)
+                    d[point] = ti.min(d[point], shape.distance_to(x) - ti.f32(_TOUCH) * self.dx)
         covered = ti.f32(0.0)
         for part in range(ti.select(d.min() < 0, parts ** (s.n - 1), 0)):
             if ti.static(s.n == 2):
@@ -119,34 +72,28 @@ class Nearest:
         return covered * ti.f32(1.0 / parts ** (s.n - 1))
 
     @ti.func
-    def distance_on_face(self, point, I, axis, shape, corners):
-        """Distance to a ``shape`` at a point of that lattice; without one, interpolated between the ``corners``."""
-        x = (ti.cast(I, ti.f32) - ti.f32(1.0)) * self.dx
-        at, parts = ti.Vector([ti.f32(0.0)] * (I.n - 1)), ti.static(self.parts)
+    def place_on_face(self, point, I, axis):
+        """A point of that lattice, in metres from the lower corner of the box."""
+        x, parts = (ti.cast(I, ti.f32) - ti.f32(1.0)) * self.dx, ti.static(PARTS[I.n])
         for k in ti.static(range(I.n - 1)):
-            at[k] = ti.cast(point // (parts + 1) ** k % (parts + 1), ti.f32) * ti.f32(1.0 / parts)
+            along = ti.cast(point // (parts + 1) ** k % (parts + 1), ti.f32) * (self.dx / ti.f32(1.0 * parts))
             # Either of two axes, both known: an index that is not would put the vector into memory.
-            x[k] += ti.select(axis > k, at[k], ti.f32(0.0)) * self.dx
-            x[k + 1] += ti.select(axis <= k, at[k], ti.f32(0.0)) * self.dx
-        distance = blend(corners, at)
-        if shape.which >= 0:
-            distance = shape.distance_to(x) - ti.f32(_TOUCH) * self.dx
-        return distance
+            x[k] += ti.select(axis > k, along, ti.f32(0.0))
+            x[k + 1] += ti.select(axis <= k, along, ti.f32(0.0))
+        return x
 
 
 @ti.func
 def _write_nearest(c, I, s, nearest, shift, count):
     x = (ti.cast(I, ti.f32) + (shift - ti.f32(1.0))) * nearest.dx
     for index in range(count):
-        shape = shape_at(nearest.shapes, index * ti.static(row_length(s.n)), s.n, nearest.functions)
+        shape = nearest.shapes.of(index, s.n)
         if shape.which >= 0:
-            nearest.enter(c, shape.distance_to(x), index)
-
-
-@ti.func
-def _write_sampled(c, I, s, nearest, shift, shape, index):
-    x = (ti.cast(I, ti.f32) + (shift - ti.f32(1.0))) * nearest.dx
-    nearest.enter(c, loaded(shape).distance_at(x), index)
+            # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
+            d = shape.distance_to(x) - ti.f32(_TOUCH) * nearest.dx
+            if d < nearest.distance[c]:
+                nearest.distance[c] = d
+                nearest.owner[c] = ti.cast(index, ti.f32)
 
 
 @ti.func
@@ -194,37 +141,37 @@ def _write_fluid(c, I, s, open: Array, distance: Array, fluid: Array, n, inv_dx,
 
 
 @kernel_family
-def sampled_kernels(loops):
-    IntVector, FloatVector = loops.IntVector, loops.FloatVector
-    Rotation = ti.types.matrix(loops.dim, loops.dim, ti.f32)
-
-    @ti.kernel
-    def rasterize_sampled(
-        distance: Array, owner: Array, n: IntVector, dx: ti.f32, shift: ti.f32, index: ti.i32,
-        pivot: FloatVector, rotation: Rotation, first: FloatVector, table: Array, size: IntVector, inv_spacing: ti.f32,
-    ):  # fmt: skip
-        shape = SampledShape(pivot, rotation, first, table, size, inv_spacing)
-        nearest = Nearest(distance, owner, None, dx)
-        loops.each_cell_in(n * 0, n + 2, n, _write_sampled, (nearest, shift, shape, index))
-
-    return {"rasterize_sampled": rasterize_sampled, "Rotation": Rotation}
-
-
-@kernel_family
-def raster_kernels(loops, functions, voxels):
+def raster_kernels(loops, functions, sampled, voxels):
     IntVector, each_cell, each_cell_in = loops.IntVector, loops.each_cell, loops.each_cell_in
-    parts = PARTS[loops.dim] if functions else 1
 
     @ti.kernel
-    def rasterize(distance: Array, owner: Array, shapes: Array, n: IntVector, dx: ti.f32, shift: ti.f32, count: ti.i32):
-        nearest = Nearest(distance, owner, shapes, dx, functions)
+    def rasterize(
+        distance: Array,
+        owner: Array,
+        shapes: Array,
+        lattices: Array,
+        starts: IntArray,
+        n: IntVector,
+        dx: ti.f32,
+        shift: ti.f32,
+        count: ti.i32,
+    ):
+        nearest = Nearest(distance, owner, SolidShapes(shapes, lattices, starts, functions, sampled), dx)
         each_cell_in(n * 0, n + 2, n, _write_nearest, (nearest, shift, count))
 
     @ti.kernel
     def compute_open(
-        distance: Array, owner: Array, shapes: Array, open: Array, n: IntVector, dx: ti.f32, sliver: ti.f32
+        distance: Array,
+        owner: Array,
+        shapes: Array,
+        lattices: Array,
+        starts: IntArray,
+        open: Array,
+        n: IntVector,
+        dx: ti.f32,
+        sliver: ti.f32,
     ):
-        nearest = Nearest(distance, owner, shapes, dx, functions, parts)
+        nearest = Nearest(distance, owner, SolidShapes(shapes, lattices, starts, functions, sampled), dx)
         each_cell_in(n * 0 + 1, n + 2, n, _write_open, (nearest, open, n, sliver, voxels))
 
     @ti.kernel

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..._ti import ti
 from ...grid import Grid
-from ...kernels import array_of, float_vector, int_vector, numbers_of, room_for_partials
+from ...kernels import array_of, float_vector, numbers_of, room_for_partials
 from ...operators.ghosts import ghost_kernels
 from ..walls import Walls
 from .cut_cells import MOTION_ROW, solid_kernels
 from .exact import function_of, row_length, row_of
 from .motion import Motion, Pose
-from .rasterise import SLIVER, raster_kernels, sampled_kernels
+from .rasterise import SLIVER, raster_kernels
 from .shapes import Placed, SampledDistance, Solid, beyond_sides
 
 FAR = 1e6
@@ -69,14 +69,14 @@ class Solids:
         self._kernels = solid_kernels(grid.costly_loops)
         functions = [function_of(solid.shape) for solid in self.solids]
         self._functions = tuple(dict.fromkeys(each for each in functions if each is not None))
-        self._which = [self._functions.index(each) if each else -1 for each in functions]
-        self._shapes = ti.ndarray(ti.f32, row_length(grid.dim) * len(self._rows))
-        self._raster = raster_kernels(grid.costly_loops, self._functions, self.faces is Faces.VOXELS)
+        self._which = [self._functions.index(each) if each else len(self._functions) for each in functions]
+        self._table = ti.ndarray(ti.f32, row_length(grid.dim) * len(self._rows))
+        self._shapes = (self._table, *self._lattices())
+        sampled = None in functions
+        self._raster = raster_kernels(grid.costly_loops, self._functions, sampled, self.faces is Faces.VOXELS)
         self._seen: tuple | None = None
         self.placed: list[Placed] = []
         self._conditions = {}
-        sampled = [index for index, solid in enumerate(self.solids) if isinstance(solid.shape, SampledDistance)]
-        self._tables = {index: array_of(self.solids[index].shape.values) for index in sampled}
         self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 1)
         self.fastest = 0.0
         self.slips = any(solid.slip for solid in self.solids)
@@ -111,18 +111,15 @@ class Solids:
         self.placed = [self._place(index, self._seen_from_box(poses[index], away)) for index, (_, away) in images]
         rows = [index * self.images + image for index, (image, _) in images]
         self._set_motions(self._motions_of(rows))
-        self._shapes.from_numpy(self._shapes_of(rows).ravel())
+        self._table.from_numpy(self._shapes_of(rows).ravel())
         samples = [(self.distance, self.owner, 0.0)]
         if self.faces is Faces.VOXELS:
             samples.append((*self._centres, 0.5))
         for distance, owner, shift in samples:
             distance.fill(FAR)
             owner.fill(0.0)
-            self._raster.rasterize(distance, owner, self._shapes, n, dx, shift, len(self._rows))
-            for row, placed in zip(rows, self.placed, strict=True):
-                if isinstance(placed.solid.shape, SampledDistance):
-                    self._rasterize_sampled(row, placed, distance, owner, shift)
-        self._raster.compute_open(*samples[-1][:2], self._shapes, self.open, n, dx, self._sliver)
+            self._raster.rasterize(distance, owner, *self._shapes, n, dx, shift, len(self._rows))
+        self._raster.compute_open(*samples[-1][:2], *self._shapes, self.open, n, dx, self._sliver)
         self._wrap(self.open, grid.dim)
         self._raster.compute_fluid(self.open, self.distance, self.fluid, n, 1.0 / dx)
         self._wrap(self.fluid, 1)
@@ -210,14 +207,14 @@ class Solids:
             table[row] = row_of(self._which[row // self.images], placed, self.grid.origin, 1.0)
         return table
 
-    def _rasterize_sampled(self, row: int, placed: Placed, distance, owner, shift: float) -> None:
-        """Let a solid that is values on a lattice enter the distances at points ``shift`` cells above the cells' corners."""
-        shape, pose, grid, dim = placed.solid.shape, placed.pose, self.grid, self.grid.dim
-        vector, kernels = float_vector(dim), sampled_kernels(grid.costly_loops)
-        pivot, rotation = np.subtract(pose.pivot, grid.origin).tolist(), kernels.Rotation(pose.rotation.tolist())
-        where = (grid.n, grid.dx, shift, row, vector(*pivot), rotation, vector(*shape.origin))
-        table, size = self._tables[row // self.images], int_vector(dim)(*shape.values.shape)
-        kernels.rasterize_sampled(distance, owner, *where, table, size, 1.0 / shape.spacing)
+    def _lattices(self) -> tuple:
+        """The values of all lattices, one after the other, and where those of each row begin."""
+        starts, values = np.zeros(len(self._rows)), [np.zeros(0)]
+        for index, solid in enumerate(self.solids):
+            if isinstance(solid.shape, SampledDistance):
+                starts[index * self.images : (index + 1) * self.images] = sum(part.size for part in values)
+                values.append(np.ravel(solid.shape.values))
+        return array_of(np.concatenate(values) if len(values) > 1 else np.zeros(1)), array_of(starts, ti.i32)
 
     def arguments(self) -> tuple:
         """What a kernel makes its ``CutCells`` of."""
