@@ -214,6 +214,21 @@ def test_pictures_go_on_as_they_would_have(preset, view, tmp_path):
     assert (ignorant.render() != expected).any()
 
 
+def test_files_of_a_scene_are_found_from_any_folder(tmp_path, monkeypatch):
+    """They are named in a checkpoint as from the root: it held the way from the folder that the run began in."""
+    (tmp_path / "there").mkdir()
+    np.save(tmp_path / "there" / "warm.npy", np.full((8, 8), 3.0, np.float32))
+    text = (
+        'name = "warm"\n[domain]\nsize = [1.0, 1.0]\nresolution = 8\n[initial]\ntemperature = { file = "warm.npy" }\n'
+    )
+    (tmp_path / "there" / "warm.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    simulation = tf.Simulation(tf.Scene.load("there/warm.toml"))
+    path = tf.save(simulation, tmp_path / "warm.checkpoint")
+    monkeypatch.chdir(tmp_path / "there")
+    np.testing.assert_array_equal(tf.load(path).to_numpy("temperature"), simulation.to_numpy("temperature"))
+
+
 def test_pictures_do_not_keep_a_flow_in_memory():
     """What is no longer used is gone at once, and what it held on the device is free: nobody waits for a collector."""
     gc.disable()

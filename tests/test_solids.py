@@ -108,6 +108,20 @@ def test_every_image_of_a_solid_counts():
     assert max(covered) - min(covered) <= 2  # rounding of the place at time 20
 
 
+@pytest.mark.parametrize("pivot", [-2.5, 0.1, 5.2])
+@pytest.mark.parametrize("turn", [0.0, np.pi])
+def test_all_of_a_solid_is_there_however_far_its_pivot(pivot, turn):
+    """Its images were a period to each side of the pivot, and what lay farther from all of them was cut off, or was nowhere."""
+    grid = Grid((N, N), 1 / N)
+    walls = Walls(grid, [["periodic", "periodic"], ["free-slip", "free-slip"]])
+    motion = Motion((pivot, 0.5), turn=lambda time: turn)
+    solids = Solids(grid, walls, [Solid("sphere", a=(0.975, 0.5), radius=0.2, motion=motion)])
+    solids.update(0.0)
+    covered = 1 - grid.to_numpy(solids.fluid).mean()
+    # Of a cell that is cut less counts as covered than is, 2 % of all here, wherever the disk lies.
+    assert covered == pytest.approx(np.pi * 0.2**2, rel=0.03)
+
+
 def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
     @ti.func
     def ball(x):

@@ -58,7 +58,11 @@ def contents_of(simulation: Simulation) -> Contents:
     """
     simulation.require_whole()
     arrays, numbers = taken_from(simulation)
-    return arrays, {MARK: str(FORMAT), SCENE: simulation.scene.dumps(), NUMBERS: json.dumps(numbers, allow_nan=False)}
+    return arrays, {
+        MARK: str(FORMAT),
+        SCENE: simulation.scene.dumps(absolute=True),
+        NUMBERS: json.dumps(numbers, allow_nan=False),
+    }
 
 
 def write(contents: Contents, path: str | Path) -> Path:

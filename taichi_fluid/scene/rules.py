@@ -34,7 +34,7 @@ from .fields import (
 from .liquid import GAS_VIEWS, LIQUID_VIEWS, Liquid, require_liquid, with_defaults
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
-from .text import SceneError, read_file, read_toml, sentence, set_value
+from .text import SceneError, find_files, read_file, read_toml, sentence, set_value
 
 MOST_FORCE, FARTHEST, MOST_TURNED = 1e6, 1e6, 1e4
 """Of each component of a body force, m/s², of a path, m, and of a turn, rad, that are expressions, at time 0."""
@@ -382,9 +382,12 @@ class Scene(Config):
         except SceneError as error:
             raise SceneError(f"{str(path)!r}: {error}") from None
 
-    def dumps(self) -> str:
-        """The whole scene as TOML; ``Scene.loads`` gives the same scene back."""
-        return tomli_w.dumps(self._plain())
+    def dumps(self, absolute: bool = False) -> str:
+        """The whole scene as TOML; ``Scene.loads`` gives the same scene back, from any folder if its files are ``absolute``."""
+        values = self._plain()
+        if absolute:
+            find_files(values, Path.cwd())
+        return tomli_w.dumps(values)
 
     def _plain(self) -> dict[str, Any]:
         """Nested plain values; no warnings, as a scene may be older than a field that a new row has made."""

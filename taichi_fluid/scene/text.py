@@ -38,15 +38,17 @@ class SceneError(ValueError):
 def read_toml(text: str, where: str, folder: str | Path) -> dict[str, Any]:
     """Nested values of TOML text; files that it names are looked for in ``folder``. SceneError if it is none."""
     values = parse_toml(text, where)
-    for tables in (values.get("solids"), values.get("pictures")):
-        for table in tables if isinstance(tables, list) else []:
-            if isinstance(table, dict) and isinstance(table.get("file"), str):
-                table["file"] = str(Path(folder) / table["file"])
-    initial = values.get("initial")
-    for value in initial.values() if isinstance(initial, dict) else []:
-        if isinstance(value, dict) and isinstance(value.get("file"), str):
-            value["file"] = str(Path(folder) / value["file"])
+    find_files(values, folder)
     return values
+
+
+def find_files(values: dict[str, Any], folder: str | Path) -> None:
+    """Let the files that nested values of a scene name be those of ``folder``, in place; what is absolute stays."""
+    lists, initial = (values.get("solids"), values.get("pictures")), values.get("initial")
+    tables = [table for each in lists if isinstance(each, list) for table in each]
+    for table in [*tables, *(initial.values() if isinstance(initial, dict) else ())]:
+        if isinstance(table, dict) and isinstance(table.get("file"), str):
+            table["file"] = str(Path(folder) / table["file"])
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:

@@ -4,8 +4,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .._ti import ti
 from ..boundaries.mesh import read_triangles, sample_mesh
@@ -344,7 +347,10 @@ def _solid(index: int, config: AnySolid) -> Solid:
     end = math.inf if config.end is None else config.end
     shape = config.shape
     if isinstance(config, MeshSolid):
-        shape = sample_mesh(read_triangles(config.file), config.size, config.points)
+        sampled = sample_mesh(read_triangles(config.file), config.size, config.points)
+        # What is known around its own middle, seen from the pivot.
+        away = np.add(sampled.origin, np.subtract(config.middle, pivot))
+        shape = replace(sampled, origin=tuple(away.tolist()))
     return Solid(
         shape, tuple(a), tuple(b), radius, motion, config.slip, config.begin, end, config.values, config.fluxes
     )

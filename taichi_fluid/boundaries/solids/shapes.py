@@ -84,6 +84,15 @@ class Solid:
             if len(shape) != dim or min(shape) < 2:
                 raise ValueError(f"{name}.shape has values of shape {shape}; it has {dim} axes of two points or more")
 
+    def middle_from(self, pivot: Sequence[float]) -> np.ndarray:
+        """Its middle at time 0, seen from its pivot, m; of a distance of one's own that is where it is thought to be."""
+        if isinstance(self.shape, SampledDistance):
+            return self.shape.origin + 0.5 * self.shape.spacing * (np.array(self.shape.values.shape) - 1.0)
+        if not isinstance(self.shape, str):
+            return np.zeros(len(pivot))
+        middle = np.array(self.a)
+        return (0.5 * (middle + self.b) if self.shape in ("capsule", "cylinder") else middle) - pivot
+
     def present(self, time: float) -> bool:
         """Whether it is there at ``time``."""
         return self.begin <= time < self.end

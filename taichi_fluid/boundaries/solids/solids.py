@@ -108,7 +108,9 @@ class Solids:
         self._seen = present
         grid, n, dx = self.grid, self.grid.n, self.grid.dx
         images = list(itertools.product(present, enumerate(self._shifts)))
-        self.placed = [self._place(index, self._seen_from_box(poses[index], away)) for index, (_, away) in images]
+        self.placed = [
+            self._place(index, self._seen_from_box(index, poses[index], away)) for index, (_, away) in images
+        ]
         rows = [index * self.images + image for index, (image, _) in images]
         self._set_motions(self._motions_of(rows))
         self._table.from_numpy(self._shapes_of(rows).ravel())
@@ -172,11 +174,16 @@ class Solids:
         pose, motion = self._pose(index, 0.0), self.solids[index].motion
         return motion.pivot if isinstance(motion, Motion) else pose.pivot
 
-    def _seen_from_box(self, pose: Pose, away: Sequence[float]) -> Pose:
-        """The pose of one image: the pivot brought back into the box along periodic axes, then moved ``away``."""
-        along = zip(pose.pivot, self.grid.origin, self.grid.size, self.walls.periodic, away, strict=True)
-        pivot = tuple((low + (x - low) % size if p else x) + shift for x, low, size, p, shift in along)
-        return pose._replace(pivot=pivot)
+    def _seen_from_box(self, index: int, pose: Pose, away: Sequence[float]) -> Pose:
+        """The pose of one image: the middle of the solid brought back into the box along periodic axes, then moved ``away``.
+
+        Not its pivot, which may be farther from it than the images are from each other.
+        """
+        grid, from_pivot = self.grid, self.solids[index].middle_from(self._pivots[index])
+        middle = np.add(pose.pivot, pose.rotation @ from_pivot)
+        within = np.add(grid.origin, np.mod(middle - grid.origin, grid.size))
+        back = np.where(self.walls.periodic, within - middle, 0.0)
+        return pose._replace(pivot=tuple((pose.pivot + back + away).tolist()))
 
     def _place(self, index: int, pose: Pose) -> Placed:
         """A solid at a pose, its ends seen from its pivot."""
