@@ -9,6 +9,8 @@ from .flow import Step
 
 ROOM = 1.01
 """How much of what a box holds a liquid may be: where solids cut cells, its particles are that much too many or too few."""
+THIN = 0.999
+"""Edges of a cell below which a solid is thin: one that is as thick as a cell, but for rounding, is a wall that fits the cells."""
 STILL = 1e-4
 """Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
 UNBALANCED = 1e-3
@@ -27,8 +29,17 @@ def _of_box(flow: Any) -> Iterator[str]:
 
 
 def _of_solids(flow: Any) -> Iterator[str]:
-    """Only of those that never move, which are at time 0 where they always are."""
-    if flow.solids is None or flow.solids.moves:
+    """All but what is thin only where none ever moves, as they are at time 0 where they always are."""
+    if flow.solids is None:
+        return
+    thin = {id(each.solid) for each in flow.solids.placed if each.thickness < THIN * flow.grid.dx}
+    named = [f"solids[{i}]" for i, solid in enumerate(flow.solids.solids) if id(solid) in thin]
+    if named:
+        yield (
+            f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} thinner than a cell, which is {flow.grid.dx:.3g} m wide: what "
+            "that stops depends on how it lies within the cells."
+        )
+    if flow.solids.moves:
         return
     free = flow.grid.to_numpy(flow.solids.fluid) > 0
     if not free.any():

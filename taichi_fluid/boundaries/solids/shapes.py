@@ -112,6 +112,16 @@ class Placed(NamedTuple):
     a: tuple[float, ...]
     b: tuple[float, ...]
 
+    @property
+    def thickness(self) -> float:
+        """The least way through it, m; what of it lies beyond a side that it stands on counts. Infinite if its shape does not say."""
+        width = 2 * self.solid.radius
+        if self.solid.shape == "box":
+            return 2 * min(self.b)
+        if self.solid.shape == "cylinder":
+            return min(width, math.dist(self.a, self.b))
+        return width if isinstance(self.solid.shape, str) else math.inf
+
 
 def beyond_sides(
     grid: Grid,
