@@ -6,8 +6,9 @@ resampled, reset, checked and shown like the engine's own. Nothing here needs Ta
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any
 
 from .limits import is_number, whole
@@ -185,3 +186,21 @@ def require_names() -> None:
 
 
 CARRIED.watch(require_names)
+
+
+def require_values(what: str, given: Mapping[str, Any]) -> None:
+    """Raise ValueError unless ``given`` has of quantities that are carried a finite number, or one for each component.
+
+    What is neither a number nor a text, such as a function, is left for whom it is meant for.
+    """
+    for name, value in given.items():
+        if name not in CARRIED:
+            raise ValueError(f"{what} has {name!r}, which no flow carries; it may have {', '.join(CARRIED)}")
+        each, count = [value], CARRIED[name].components
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            each = value
+            if len(value) != count:
+                raise ValueError(f"{what} has {len(value)} numbers of {name}; it has {count}, one for each component")
+        for one in each:
+            if isinstance(one, str) or (isinstance(one, Real) and not is_number(one)):
+                raise ValueError(f"{what} has {name} = {one!r}; it must be a finite number")

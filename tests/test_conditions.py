@@ -201,6 +201,23 @@ def test_an_array_of_another_shape_is_refused_in_a_sentence():
         Simulation(free, sides={(2, 0): Side(Boundary.NO_SLIP)})
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"temprature": 1.0}, "temprature"),
+        ({"temperature": float("nan")}, "temperature = nan"),
+        ({"temperature": "10*y"}, r"temperature = '10\*y'"),
+        ({"temperature": [1.0, 2.0, 3.0]}, "3 numbers of temperature; it has 1"),
+        ({"dye": [1.0, 2.0]}, "2 numbers of dye; it has 3"),
+    ],
+)
+def test_what_stands_on_a_side_is_of_a_quantity_and_a_number_for_each_component(values, told):
+    """A list of what should stand along a side was its first number, all over it; a NaN and a name misspelt were nothing."""
+    for given in ("values", "fluxes"):
+        with pytest.raises(ValueError, match=told):
+            Side("no-slip", **{given: values})
+
+
 REFUSED = {
     "unreadable": ({"kind": "no-slip", "temperature": "sin("}, ["boundaries[0][0].temperature: 'sin('", "character 4"]),
     "not finite": ({"kind": "no-slip", "smoke": "1/(y-0.05)"}, ["boundaries[0][0].smoke, '1/(y-0.05)', is not a number"]),

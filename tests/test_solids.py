@@ -289,6 +289,12 @@ def test_misuse_is_said(dim):
         (lambda: Motion((0.5,) * dim, period=0.0), ["period", "0"]),
         (lambda: Motion((0.5,) * dim, velocity=(1.0,)), ["velocity", str(dim)]),
         (lambda: Motion((0.5,) * dim, angular_velocity=(1.0, 2.0)), ["angular_velocity"]),
+        (lambda: Solid("sphere", (0.5,) * dim, values={"temprature": 1.0}), ["a solid", "'temprature'", "temperature"]),
+        (lambda: Solid("sphere", (0.5,) * dim, values={"temperature": np.nan}), ["a solid", "temperature = nan"]),
+        (
+            lambda: Solid("sphere", (0.5,) * dim, fluxes={"dye": [1.0, 2.0]}),
+            ["what a solid gives", "2 numbers of dye", "3"],
+        ),
         (lambda: Solids(grid, walls, [Solid("sphere", (0.5,) * (5 - dim))]), ["solids[0].a", str(dim)]),
         (
             lambda: Solids(grid, walls, [Solid(SampledDistance(np.ones((1,) * dim), (0.0,) * dim, 0.1))]),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..carried import require_values
 from ..errors import NotFinite
 from ..limits import LARGEST
 from ..tables import Table
@@ -207,6 +208,8 @@ class Side:
 
     def __post_init__(self):
         object.__setattr__(self, "kind", Boundary(self.kind))
+        require_values("a side", self.values)
+        require_values("what a side gives", self.fluxes)
         profiles, velocity = dict(self.profiles), list(self.velocity)
         for k, each in enumerate(velocity):
             if _differs(each):

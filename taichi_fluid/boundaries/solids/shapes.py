@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...carried import require_values
 from ...grid import Grid
 from ...operators.shapes import SHAPES
 from .motion import Pose
@@ -60,6 +61,8 @@ class Solid:
     fluxes: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self):
+        require_values("a solid", self.values)
+        require_values("what a solid gives", self.fluxes)
         for name in self.values:
             if name in self.fluxes:
                 raise ValueError(f"a solid has a value and a flux of {name}; it has one of them")
