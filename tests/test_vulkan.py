@@ -7,7 +7,7 @@ import pytest
 from test_backends import HERE, run, vulkan, vulkan_problem  # noqa: F401 - a fixture, and what it asks
 
 PARTS = {
-    "operators": "ti kernels differences interpolation noise boundary diagnostics loads probes normoyle doctor forces sources pictures",
+    "operators": "ti kernels differences interpolation noise boundary solids diagnostics loads probes normoyle doctor forces sources pictures",
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls conditions warm_solids",
     "steps": "collocated combustion simulation reflection conservation live_engine seams motion",
     "liquids": "liquid liquid_core liquid_particles liquid_pressure liquid_stress foam",

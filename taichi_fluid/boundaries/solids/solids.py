@@ -68,12 +68,12 @@ class Solids:
         self.motions = ti.ndarray(ti.f32, self._rows.size)
         self._kernels = solid_kernels(grid.costly_loops)
         functions = [function_of(solid.shape) for solid in self.solids]
-        self._functions = tuple(dict.fromkeys(each for each in functions if each is not None))
-        self._which = [self._functions.index(each) if each else len(self._functions) for each in functions]
+        known = tuple(dict.fromkeys(each for each in functions if each is not None))
+        self._which = [known.index(each) if each else len(known) for each in functions]
         self._table = ti.ndarray(ti.f32, row_length(grid.dim) * len(self._rows))
         self._shapes = (self._table, *self._lattices())
-        sampled = None in functions
-        self._raster = raster_kernels(grid.costly_loops, self._functions, sampled, self.faces is Faces.VOXELS)
+        voxels = self.faces is Faces.VOXELS
+        self._raster = raster_kernels(grid.costly_loops, known, None in functions, voxels)
         self._seen: tuple | None = None
         self.placed: list[Placed] = []
         self._conditions = {}
@@ -108,9 +108,7 @@ class Solids:
         self._seen = present
         grid, n, dx = self.grid, self.grid.n, self.grid.dx
         images = list(itertools.product(present, enumerate(self._shifts)))
-        self.placed = [
-            self._place(index, self._seen_from_box(index, poses[index], away)) for index, (_, away) in images
-        ]
+        self.placed = [self._place(index, self._image(index, poses[index], away)) for index, (_, away) in images]
         rows = [index * self.images + image for index, (image, _) in images]
         self._set_motions(self._motions_of(rows))
         self._table.from_numpy(self._shapes_of(rows).ravel())
@@ -174,7 +172,7 @@ class Solids:
         pose, motion = self._pose(index, 0.0), self.solids[index].motion
         return motion.pivot if isinstance(motion, Motion) else pose.pivot
 
-    def _seen_from_box(self, index: int, pose: Pose, away: Sequence[float]) -> Pose:
+    def _image(self, index: int, pose: Pose, away: Sequence[float]) -> Pose:
         """The pose of one image: the middle of the solid brought back into the box along periodic axes, then moved ``away``.
 
         Not its pivot, which may be farther from it than the images are from each other.
