@@ -200,6 +200,7 @@ TRAFFIC = {
     "surface_kernels.close_holes": ("phi", ""),
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
+    "surface_kernels.vent": ("phi pressure", ""),
     "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts", "out"),
     "core_kernels.reach": ("velocity phi", "reached"),
     "core_kernels.carry": ("reached", ""),

@@ -279,7 +279,7 @@ class Liquid:
         self._transfer.from_faces(self.particles, velocity, None, 0.0)
         self._known = True
 
-    def find_surface(self) -> None:
+    def find_surface(self, pressure=None) -> None:
         """Find where the particles are, who has left, and the surface: that which there was, gone along, as far as they show it."""
         before = self.particles.count
         self._sort()
@@ -288,7 +288,7 @@ class Liquid:
         if not self._gone:
             self._there.stay(self.phi)
         self._gone = False
-        self._surface.find(self.particles, self.phi, self._there.phi)
+        self._surface.find(self.particles, self.phi, self._there.phi, pressure)
         for shape in self._drained:
             self._sinks.open(self.phi, *shape)
         if self._drained:

@@ -14,6 +14,7 @@ from ..kernels import (
     Array,
     IntArray,
     add,
+    cells_of,
     copy_values,
     fast_max,
     fast_min,
@@ -73,6 +74,9 @@ OPENING = 2
 """Cells from where air was, beside a solid, within which there may be air a step later."""
 NEAR = 2.5
 """Cells from a solid within which that is asked for."""
+AT_SOLID, VENTED = {2: 0.71, 3: 0.87}, 0.02
+"""Cells from a solid within which it may cut a cell, and how deep that lies where air comes in between them. So deep it has the pressure
+of the air, whose way to it, through what is open of a face past an edge, may be narrow: a sheet that leaves an edge clung to that."""
 GAP = 0.1
 """How deep a gap between particles counts as, in cells: it is no air, and nothing that could do without particles."""
 LONELY, LONELY_RADIUS = 0.6, 0.5
@@ -281,6 +285,21 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
 
 
 @ti.func
+def _vent_at(c, I, s, phi: Array, pressure: Array, solids):
+    """A cell at a solid that touches air and was sucked at is no deeper than ``VENTED``: air comes in where liquid would part from it."""
+    shallow = ti.f32(-VENTED) * solids.dx
+    if phi[c] < shallow and pressure[c] < 0:
+        if distance_at(solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(AT_SOLID[s.n]):
+            touches = ti.i32(0)
+            for axis in ti.static(range(s.n)):
+                for end in ti.static(range(2)):
+                    face, other = c + end * s[axis] + axis * cells_of(s, solids.n), c + (2 * end - 1) * s[axis]
+                    touches |= ti.cast(solids.open[face] > 0 and phi[other] >= 0, ti.i32)
+            if touches == 1:
+                phi[c] = shallow
+
+
+@ti.func
 def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.template()):
     """Of a cell, in cells: what its particles fill, what of it lies below the surface, and whether that cuts it.
 
@@ -382,7 +401,23 @@ def surface_kernels(loops, given, cored):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
         loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
-    return mark_rows, find_distance, close_holes, balance, wet_corners
+    @ti.kernel
+    def vent(
+        phi: Array,
+        pressure: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        # In place: whether a neighbour is air does not change.
+        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        loops.each_cell(n, _vent_at, (phi, pressure, solids))
+
+    return mark_rows, find_distance, close_holes, balance, wet_corners, vent
 
 
 class ParticleSurface:
@@ -411,17 +446,18 @@ class ParticleSurface:
     def _kernels_for(self, cored: bool):
         return surface_kernels(self.grid.costly_loops, self.solids is not None, cored)
 
-    def find(self, particles: Particles, phi, there=None) -> None:
+    def find(self, particles: Particles, phi, there=None, pressure=None) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
 
         Args:
             particles: Sorted.
             phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
             there: The same of a surface to stay at, as far as it lies near what particles show.
+            pressure: Of the last step, Pa: where it would hold the liquid to a solid air comes in.
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
         there, stays = (phi, 0.0) if there is None else (there, 1.0)
-        grid.require(phi=phi, there=there)
+        grid.require(phi=phi, there=there, pressure=phi if pressure is None else pressure)
         if self.solids is None:
             origin = float_vector(grid.dim)(*grid.origin)
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
@@ -439,6 +475,8 @@ class ParticleSurface:
         if self.solids is not None:
             copy_values(phi, self._found)
             kernels.wet_corners(self._found, self._before, phi, *others)
+            if pressure is not None:
+                kernels.vent(phi, pressure, *others)
             self.fill_ghosts(phi)
 
     def fill_ghosts(self, phi) -> None:

@@ -91,7 +91,7 @@ def _open_part(engine: Any, inflow: Inflow) -> float:
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Find the surface; the velocity of the particles, on the faces, is the new one."""
-    engine.liquid.find_surface()
+    engine.liquid.find_surface(engine.state.pressure)
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
