@@ -148,13 +148,11 @@ def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
     assert (opened[0] == 0).any() and ((opened[0] > 0) & (opened[0] < 1)).any()
 
 
-def box_and_faces(dim, low, high, n=12, **solid):
+def box_and_faces(dim, low, high, n=12):
     """How far each face of a grid of ``n`` cells a metre is open beside a box, as it is found and as it is."""
     grid = Grid((n,) * dim, 1 / n)
     centre, half = (np.array(low) + high) / 2, (np.array(high) - low) / 2
-    solids = Solids(
-        grid, Walls(grid, [["free-slip", "free-slip"]] * dim), [Solid("box", tuple(centre), tuple(half), **solid)]
-    )
+    solids = Solids(grid, Walls(grid, [["free-slip", "free-slip"]] * dim), [Solid("box", tuple(centre), tuple(half))])
     solids.update(0.0)
     right = np.ones((dim, *(n,) * dim))
     lower = np.stack(np.meshgrid(*[np.arange(n) / n] * dim, indexing="ij"))

@@ -402,19 +402,9 @@ def surface_kernels(loops, given, cored):
         loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
     @ti.kernel
-    def vent(
-        phi: Array,
-        pressure: Array,
-        open: Array,
-        distance: Array,
-        owner: Array,
-        motions: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-    ):
+    def vent(phi: Array, pressure: Array, open: Array, distance: Array, n: Index, dx: ti.f32):
         # In place: whether a neighbour is air does not change.
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        solids = CutCells(open, distance, None, None, n, None, dx)
         loops.each_cell(n, _vent_at, (phi, pressure, solids))
 
     return mark_rows, find_distance, close_holes, balance, wet_corners, vent
@@ -476,7 +466,7 @@ class ParticleSurface:
             copy_values(phi, self._found)
             kernels.wet_corners(self._found, self._before, phi, *others)
             if pressure is not None:
-                kernels.vent(phi, pressure, *others)
+                kernels.vent(phi, pressure, self.solids.open, self.solids.distance, grid.n, grid.dx)
             self.fill_ghosts(phi)
 
     def fill_ghosts(self, phi) -> None:

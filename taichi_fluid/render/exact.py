@@ -1,7 +1,8 @@
 """Solids by the shapes that they are: pictures show their edges sharp, where distances on a grid round them by a cell.
 
-A table names the shapes that are there and where they are now, all in cells of the grid. A flow asks them only
-how much of a face they cover, else the distances at the corners of its cells, and so does a picture of solids with distances of their own, of meshes, and of very many.
+A table names the shapes that are there and where they are now, all in cells of the grid. But for how far its faces are open a flow
+knows its solids by the distances at the corners of its cells, and so does a picture of solids with distances of their own, of meshes,
+and of very many.
 """
 
 import numpy as np

@@ -33,6 +33,12 @@ class Nearest:
     dx: object  # edge of a cell, m
 
     @ti.func
+    def distance_to(self, shape, x):
+        """Signed distance from the place ``x`` to the shape of a solid, with what that is larger by."""
+        # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
+        return shape.distance_to(x) - ti.f32(_TOUCH) * self.dx
+
+    @ti.func
     def open_part_at(self, c, I, s, axis):
         """Part of the lower face of ``c`` along ``axis`` that lies outside, where these points are the cells' corners."""
         across, corners = strides_across(s, axis), ti.Vector([ti.f32(0.0)] * 2 ** (s.n - 1))
@@ -58,8 +64,7 @@ class Nearest:
                 last = index
                 shape = self.shapes.of(index, s.n)
                 for point in range((parts + 1) ** (s.n - 1)):
-                    x = self.place_on_face(point, I, axis)
-                    d[point] = ti.min(d[point], shape.distance_to(x) - ti.f32(_TOUCH) * self.dx)
+                    d[point] = ti.min(d[point], self.distance_to(shape, self.place_on_face(point, I, axis)))
         covered = ti.f32(0.0)
         for part in range(ti.select(d.min() < 0, parts ** (s.n - 1), 0)):
             if ti.static(s.n == 2):
@@ -89,8 +94,7 @@ def _write_nearest(c, I, s, nearest, shift, count):
     for index in range(count):
         shape = nearest.shapes.of(index, s.n)
         if shape.which >= 0:
-            # What only touches a corner covers it: else a wall one cell thin that fits the cells would be seen by none.
-            d = shape.distance_to(x) - ti.f32(_TOUCH) * nearest.dx
+            d = nearest.distance_to(shape, x)
             if d < nearest.distance[c]:
                 nearest.distance[c] = d
                 nearest.owner[c] = ti.cast(index, ti.f32)
