@@ -36,8 +36,15 @@ def only(foam):
 def moved(simulation, steps=1, gravity=(0.0, -9.81, 0.0), amount=0.0):
     """Let foam alone go on; the liquid stands still."""
     for _ in range(steps):
-        simulation.liquid.foam_up(
-            simulation.state.velocity.current, STEP, gravity[: simulation.grid.dim], amount, 1.0, 2.0
+        simulation.liquid.foam.step(
+            simulation.state.velocity.current,
+            simulation.liquid.phi,
+            dt=STEP,
+            gravity=gravity[: simulation.grid.dim],
+            amount=amount,
+            speed=1.0,
+            lasts=2.0,
+            draw=simulation.liquid.steps,
         )
 
 

@@ -182,9 +182,12 @@ TRAFFIC = {
     ),
     "scatter_kernels.divide": ("weight", "velocity"),
     "gather_kernels.gather": (
-        "position@number velocity/full@number before/full@number?before!velocity carried@number?before!velocity",
+        "position@number velocity/full@number before/full@number?before!velocity carried@number?before!velocity"
+        " firm/full@number?before=velocity",
         "carried@number affine@number?before=velocity",
     ),
+    "film_kernels.measure": ("phi", "firm"),
+    "lead_kernels.find": ("velocity lead", "lead ahead"),
     "extension_kernels.mark_weighed": ("known", "known"),
     "extension_kernels.mark_wet": ("known phi open", "known"),
     "extension_kernels.mark_rows": ("known", ""),

@@ -1,7 +1,11 @@
 """Velocities continued from where they are known into the air and into solids, layer by layer."""
 
+from dataclasses import replace
+
 from .._ti import argument, ti
+from ..boundaries.sides import Boundary, Side
 from ..boundaries.solids import CutCells, Solids
+from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import (
     ARRAY_BITS,
@@ -333,6 +337,16 @@ def extension_kernels(loops):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _restore_at, (velocity, gathered, open, n))
 
     return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip, restore_walls
+
+
+def smooth_walls(walls: Walls) -> Walls:
+    """Sides of a box as particles see them: friction is for ``Viscosity`` alone, which knows how far from a wall it reaches."""
+
+    def smooth(side: Side) -> Side:
+        slips = {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
+        return replace(side, **slips) if side.kind.is_closed else side
+
+    return Walls(walls.grid, [[smooth(side) for side in pair] for pair in walls.sides], fills=True)
 
 
 class Extension:

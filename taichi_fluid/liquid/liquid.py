@@ -3,12 +3,10 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..boundaries.sides import Boundary, Side
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
@@ -16,9 +14,10 @@ from ..kernels import copy_values
 from ..pressure.solver import SolveResult
 from .core import Core
 from .crowding import Crowding
-from .extension import Extension
+from .extension import Extension, smooth_walls
 from .foam import Foam
 from .free_surface import FreeSurface
+from .lead import Lead
 from .level_set import LevelSet
 from .matching import TIMES, match
 from .motion import Motion
@@ -36,23 +35,19 @@ LAYERS, FEW_LAYERS = 3, 2
 the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
 
 
-def _smooth(side: Side) -> Side:
-    """A side as particles see it: friction is for ``diffuse`` alone, which knows how far from a wall it reaches."""
-    if not side.kind.is_closed:
-        return side
-    return replace(side, kind=Boundary.FREE_SLIP, velocity=(), values={}, fluxes={})
-
-
 class Liquid:
     """A liquid that moves in steps.
 
-    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP), one's own forces, ``project``, ``scatter``.
+    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP), ``lead.take_off``, one's own forces,
+    ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
         phi: Signed distance to its surface at cell centres, m, negative in the liquid; within one and a half cells.
+        lead: By how much its particles are faster than the faces between two steps, if ``lead.wanted``.
         core: What of it lies so deep that it has no particles; ``core.keep`` says how deep that is.
         shallow: Shapes of ``operators.shapes``, in metres, around which there are particles however deep they lie: sources, sinks.
+        steps: How many times it was told by ``scatter`` what a step has made of it.
         target: How many particles were added and have not left the box, those that the core would have among them.
         expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
 
@@ -68,12 +63,12 @@ class Liquid:
         self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None, *, drains: bool = False
     ):
         self.grid, self.walls, self.solids = grid, walls, solids
-        self._smooth = Walls(grid, [[_smooth(side) for side in pair] for pair in walls.sides], fills=True)
+        self._smooth = smooth_walls(walls)
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
-        self.core = Core(grid, walls, scratch, solids)
-        self._transfer, self._extension = Transfer(grid), Extension(grid, solids)
+        self.core, self.lead = Core(grid, walls, scratch, solids), Lead(grid)
+        self._transfer, self._extension = Transfer(grid, scratch), Extension(grid, solids)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
         self._there = LevelSet(grid, scratch)
         self._seeding = Seeding(grid, solids, self.core)
@@ -82,11 +77,10 @@ class Liquid:
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
-        self._foam: Foam | None = None
         self.phi.fill(FAR * grid.dx)
         # Whether what was the surface has gone along since it was found.
         self._gone = False
-        self.target = self._steps = 0
+        self.target = self.steps = 0
         # Particles that each inflow has brought in and that were not poured.
         self.owed: dict[int, float] = {}
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
@@ -101,44 +95,37 @@ class Liquid:
             self._method = method
         return self.projection
 
-    @property
+    @functools.cached_property
     def foam(self) -> Foam:
         """Its spray, foam and bubbles; made when it is first asked for."""
-        if self._foam is None:
-            self._foam = Foam(self.grid, self.walls, self.solids)
-        return self._foam
+        return Foam(self.grid, self.walls, self.solids)
 
     @property
     def has_foam(self) -> bool:
         """Whether there is any foam."""
-        return self._foam is not None and self._foam.particles.count > 0
+        return "foam" in vars(self) and self.foam.particles.count > 0
 
     def clear(self) -> None:
         """Have no liquid."""
-        self.particles.clear()
-        self.core.clear()
-        self._clear_foam()
-        self._known = False
-        self.target = self._steps = 0
+        self._empty()
+        self.target = self.steps = 0
         self._seeding.begin()
         self.owed.clear()
         self._drained.clear()
-        self.expansion.fill(0.0)
-        self._surface.lift.fill(0.0)
+        self.lead.ahead = 0.0
         self.phi.fill(FAR * self.grid.dx)  # there was none
         self._gone = False
         self.find_surface()
 
-    def _clear_foam(self) -> None:
-        if self._foam is not None:
-            self._foam.particles.clear()
-
-    def foam_up(self, velocity, dt: float, gravity: Sequence[float], amount: float, speed: float, lasts: float) -> None:
-        """Move spray, foam and bubbles for ``dt`` seconds and make more, after ``scatter``; see ``Foam.step``."""
-        if amount or self.has_foam:
-            self.foam.step(
-                velocity, self.phi, dt=dt, gravity=gravity, amount=amount, speed=speed, lasts=lasts, draw=self._steps
-            )
+    def _empty(self) -> None:
+        self.particles.clear()
+        self.core.clear()
+        if self.has_foam:
+            self.foam.particles.clear()
+        self._known = False
+        self.expansion.fill(0.0)
+        self.lead.clear()
+        self._surface.lift.fill(0.0)
 
     def add(
         self,
@@ -223,6 +210,8 @@ class Liquid:
         """Let a velocity on the faces be that of what is poured in a shape, before ``carry``."""
         self._known = False
         self._seeding.drive_faces(faces, shape, a, b, radius, velocity)
+        if self.lead.velocity is not None:
+            self._seeding.drive_faces(self.lead.velocity, shape, a, b, radius, [0.0] * self.grid.dim)
 
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
@@ -234,9 +223,9 @@ class Liquid:
             self._sort()  # where others crowd, some have been taken away already, which are made up for
             self._leaves = True
         self._sinks.take(self.particles, shape, a, b, radius)
-        if self._foam is not None:
-            self._sinks.take(self._foam.particles, shape, a, b, radius)
-            self._foam.particles.sort()
+        if self.has_foam:
+            self._sinks.take(self.foam.particles, shape, a, b, radius)
+            self.foam.particles.sort()
         self._drained.append((shape, a, b, radius))
 
     def begin(self, velocity) -> None:
@@ -245,6 +234,7 @@ class Liquid:
         self._known = False
         self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
+        self.lead.add(velocity, -1.0)
         self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, self.phi, LAYERS)
         self._smooth.fill_velocity(velocity, keep=True)
@@ -254,14 +244,9 @@ class Liquid:
 
         ``phi`` is a distance at least within a cell; three cells deep into the liquid, particles are spread the more evenly.
         """
-        self.particles.clear()
-        self._known = False
-        self.core.clear()
-        self._clear_foam()
+        self._empty()
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
-        self.expansion.fill(0.0)
-        self._surface.lift.fill(0.0)
         given = self._scratch.first
         copy_values(self.phi, given)
         self._sort()
@@ -276,7 +261,8 @@ class Liquid:
 
     def take_velocity(self, velocity) -> None:
         """Let the particles have a velocity on the faces, m/s, and how it changes around them."""
-        self._transfer.from_faces(self.particles, velocity, None, 0.0)
+        self._transfer.from_faces(self.particles, velocity, phi=self.phi)
+        self.lead.clear()
         self._known = True
 
     def find_surface(self, pressure=None) -> None:
@@ -307,7 +293,8 @@ class Liquid:
         """
         self._there.go(self.phi, velocity, dt)
         self._gone = True
-        self.motion.move(self.particles, velocity, dt, known=self._known)
+        third = self.motion.third and self.lead.velocity is not None
+        self.motion.move(self.particles, velocity, dt, known=self._known and not third)
         self._known = False
         self.particles.scattered()
         self.core.advance(velocity, self.phi, dt, self._weight)
@@ -322,7 +309,9 @@ class Liquid:
         ``crossed`` is how many cells the fastest cross in ``dt``.
         """
         self._crossed = crossed
-        self.core.carry(velocity)
+        if self.core.cells:
+            self.lead.add(velocity, 1.0)
+            self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self._crowding.find(self.particles, self._weight, self.phi, self.expansion, dt, crossed)
         self.core.take_over(velocity, self._weight)
@@ -392,8 +381,10 @@ class Liquid:
         if flip is not None:
             self._extend_before()
         self.extend(velocity)
-        self._transfer.from_faces(self.particles, velocity, None if flip is None else self._before, flip or 0.0)
-        self._steps += 1
+        ahead = self.lead.find(velocity, self._scratch.vector, self.extend)
+        before = None if flip is None else self._before
+        self._transfer.from_faces(self.particles, ahead, before, flip or 0.0, self.phi)
+        self.steps += 1
         self._known = flip is None
         lacking = self.lacking
         if self.core.active:
@@ -401,7 +392,7 @@ class Liquid:
             least = max(math.ceil(self._crossed), 1) + 1
             self.core.find(self.phi, self.shallow, least if self._leaves else 0)
             self.core.drop(self.particles)
-        self._seeding.restore(self.particles, self.phi, velocity, lacking, self._steps)
+        self._seeding.restore(self.particles, self.phi, ahead, lacking, self.steps)
         if self._leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
 
@@ -433,14 +424,15 @@ class Liquid:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
-        numbers = {**numbers, "target": self.target, "steps": self._steps, "share": self._seeding.share}
+        numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
         numbers |= {
             "known": self._known,
+            "ahead": self.lead.ahead,
             "owed": [self.owed.get(i, 0.0) for i in range(max(self.owed, default=-1) + 1)],
         }
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped}
-        if self._foam is not None:
-            foam, numbers["foam"] = self._foam.state()
+        if "foam" in vars(self):
+            foam, numbers["foam"] = self.foam.state()
             arrays |= {f"foam/{name}": values for name, values in foam.items()}
         return arrays, numbers
 
@@ -458,18 +450,23 @@ class Liquid:
             self.core.allocate()
         if "rubbed" in arrays:
             self.viscosity.rubbed  # noqa: B018 - room for it
+        if "lead" in arrays:
+            self.lead.allocate()
+        self.lead.clear()
         for name, array in self._kept().items():
-            if name not in arrays and (name == "rubbed" or (name == "core" and not numbers.get("core"))):
+            if name not in arrays and (name in ("lead", "rubbed") or (name == "core" and not numbers.get("core"))):
                 continue  # kept before there was any
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
             array.from_numpy(np.ascontiguousarray(arrays[name]))
         self.particles.restore_state(arrays, numbers)
-        self.target, self._steps = int(numbers["target"]), int(numbers["steps"])
+        self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.owed = {i: float(owed) for i, owed in enumerate(numbers.get("owed", ()))}
+        self.lead.ahead = float(numbers.get("ahead", 0.0))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
-        self._clear_foam()
+        if self.has_foam:
+            self.foam.particles.clear()
         if "foam" in numbers:
             names = [name for name in arrays if name.startswith("foam/")]
             self.foam.restore_state({name.removeprefix("foam/"): arrays[name] for name in names}, numbers["foam"])
@@ -477,6 +474,7 @@ class Liquid:
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
         kept |= {"core": self.core.marks} if self.core.active else {}
+        kept |= {} if self.lead.velocity is None else {"lead": self.lead.velocity}
         rubs = "viscosity" in vars(self) and self.solids is not None
         return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
 

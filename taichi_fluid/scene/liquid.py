@@ -175,7 +175,7 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
         yield "pictures", len(scene.pictures), no_gas
     if solver.sweeps is not None:
         yield "solver.sweeps", solver.sweeps, "is solved to a tolerance"
-    for name in ("scheme", "advection", "conserve"):
+    for name in ("advection", "conserve"):
         if getattr(solver, name) != type(solver).model_fields[name].default:
             yield f"solver.{name}", getattr(solver, name), "is carried by particles, of which this says nothing"
     if solver.trace == "euler":

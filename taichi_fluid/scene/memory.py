@@ -16,7 +16,8 @@ def bytes_needed(scene: Scene) -> int:
     dim = scene.dim
     words = 2 * dim + 2 * sum(scene.carried.values())  # velocity and what it carries, twice
     words += dim + 3 + (dim if scene.domain.grid == "collocated" else 1)  # room to work in
-    if scene.solver.scheme == "reflection" and scene.domain.grid == "staggered":
+    reflects = scene.solver.scheme == "reflection"
+    if reflects and scene.liquid is None and scene.domain.grid == "staggered":
         words += dim + 1  # the velocity that carries, the pressure of the first half
         words += dim if scene.fluid.viscosity else 0  # what is set apart from what is carried
     words += 1 + 1 + 3 + (6 if dim == 3 else 8) / 2  # pressure, its residual, finest and coarser levels
@@ -25,7 +26,7 @@ def bytes_needed(scene: Scene) -> int:
     if scene.solids:
         words += 3 + dim + dim * 1.34 + 2  # distance, owner, fluid, open faces, those of all levels, regions
         # For loads the pressure before, or the velocity that friction began with.
-        words += (dim if scene.solver.scheme == "reflection" else 1) if scene.fluid.viscosity else 0
+        words += (dim if reflects else 1) if scene.fluid.viscosity else 0
     sides = [side for pair in scene.domain.sides for side in pair]
     if any(side.is_open and side.parts for side in sides):
         words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
@@ -44,6 +45,7 @@ def bytes_needed(scene: Scene) -> int:
         words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
+        words += dim if reflects else 0  # by how much particles are faster than faces
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
         # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
         words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 3) if scene.liquid.foam else 0
@@ -67,6 +69,7 @@ def bytes_of_state(scene: Scene) -> int:
     words += 1 + (1 + dim if scene.solids else 0)  # what expands; for loads, the pressure before and a velocity
     if scene.liquid is not None:
         words += 3  # surface, what is made up for, marks
+        words += dim if scene.solver.scheme == "reflection" else 0  # by how much particles are faster than faces
         words += dim if scene.fluid.viscosity and scene.solids else 0  # what solids know friction by
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0

@@ -120,6 +120,11 @@ class Engine:
         return self._scene
 
     @property
+    def reflects(self) -> bool:
+        """Whether a step is to be one of second order: by way of its middle, or of a liquid by particles that lead."""
+        return self.scene.solver.scheme == "reflection"
+
+    @property
     def carried(self) -> dict[str, int]:
         """Names of the quantities that scene and sides bring in, with their components."""
         patches = [patch for side in self._sides.values() for patch in side.patches]
@@ -130,7 +135,7 @@ class Engine:
         """Begin at time 0 with what the arrays hold, with operators that know nothing."""
         self.time, self.steps = 0.0, 0
         self.speed = 0.0  # largest velocity component that the last check has found, m/s
-        self.lifted = 0.0  # largest acceleration by buoyancy that it may have found, m/s²
+        self.lifted = 0.0  # largest acceleration that it may have found, by buoyancy or of a liquid, m/s²
         self.pressure_result: SolveResult | None = None
         self.diffusion_results: list[SolveResult] = []
         self._diffusion: Diffusion | None = None
@@ -286,6 +291,11 @@ class Engine:
         if self.flame is None:
             self.flame = Flame(self.grid, self.solids)
         return self.flame
+
+    def push(self, dt: float) -> None:
+        """Add to the velocity those forces that act at both ends of a step; no ghosts are filled."""
+        for each in [each for each in self.forces if each.halves]:
+            each.add(self, dt)
 
     def place_solids(self, time: float) -> None:
         """Put the solids where they are at ``time``, s, and let the projection know if there is one yet."""

@@ -50,6 +50,21 @@ def _poured(engine: Any, time: float) -> list[tuple]:
     return [(source.shape, *source.placed(time), source.velocity) for source in sources]
 
 
+def _keep_told(engine: Any, dt: float) -> None:
+    """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it."""
+    liquid, velocity = engine.liquid, engine.state.velocity.current
+    if _flip(engine) is not None:
+        liquid.remember(velocity)
+    liquid.lead.wanted = engine.reflects
+    liquid.lead.take_off(velocity, dt)
+
+
+def _flip(engine: Any) -> float | None:
+    """The ratio of FLIP; None by APIC."""
+    config = engine.scene.liquid
+    return config.flip if config.transfer == "flip" else None
+
+
 def carry_liquid(engine: Any, dt: float) -> None:
     """Carry the particles along the velocity, which is theirs where they are poured."""
     liquid, scene = engine.liquid, engine.scene
@@ -96,8 +111,7 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
     engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
-    if engine.scene.liquid.transfer == "flip":
-        engine.liquid.remember(engine.state.velocity.current)
+    _keep_told(engine, dt)
     engine.fill_velocity()
 
 
@@ -108,13 +122,14 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
     Bridson 2008 project before too). Afterwards the pressure is undone: the projection to come finds the whole of it.
     """
     if viscosity := engine.scene.fluid.viscosity:
+        acts = engine.liquid.lead.acts
         velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
-        engine.pressure_result = _project(engine, dt)
+        engine.pressure_result = _project(engine, acts)
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
-        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, dt, most))
-        scale = dt / (engine.scene.fluid.rho * engine.grid.dx)
+        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, acts, most))
+        scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
         liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
         engine.fill_velocity()
         yield
@@ -122,12 +137,12 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
 
 def project_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Make the velocity of the liquid free of divergence, and give the particles what of it is theirs."""
-    config, liquid, first = engine.scene.liquid, engine.liquid, engine.pressure_result
-    result = _project(engine, dt, again=first is not None)
+    liquid, first, acts = engine.liquid, engine.pressure_result, engine.liquid.lead.acts
+    result = _project(engine, acts, again=first is not None)
     engine.pressure_result = result if first is None else first.followed_by(result)
-    engine.expansion, engine.pressed = liquid.expansion, dt
+    engine.expansion, engine.pressed = liquid.expansion, acts
     yield
-    liquid.scatter(engine.state.velocity.current, config.flip if config.transfer == "flip" else None)
+    liquid.scatter(engine.state.velocity.current, _flip(engine))
 
 
 def _project(engine: Any, dt: float, again: bool = False) -> SolveResult:
@@ -147,10 +162,24 @@ def _project(engine: Any, dt: float, again: bool = False) -> SolveResult:
 
 def make_foam(engine: Any, dt: float) -> None:
     """Move spray, foam and bubbles, and make more where the liquid is violent."""
-    config = engine.scene.liquid
-    engine.liquid.foam_up(
-        engine.state.velocity.current, dt, engine.scene.gravity, config.foam, config.foam_speed, config.foam_life
-    )
+    config, liquid = engine.scene.liquid, engine.liquid
+    if config.foam or liquid.has_foam:
+        liquid.foam.step(
+            engine.state.velocity.current,
+            liquid.phi,
+            dt=dt,
+            gravity=engine.scene.gravity,
+            amount=config.foam,
+            speed=config.foam_speed,
+            lasts=config.foam_life,
+            draw=liquid.steps,
+        )
+
+
+def pull_on(scene: Scene, time: float) -> float:
+    """The acceleration of a liquid by gravity and a body force at a ``time``, s, in m/s²."""
+    force = scene.fluid.body_force
+    return math.hypot(*(scene.gravity if force is None else np.add(scene.gravity, at_time(force, time))))
 
 
 def longest_dt(scene: Scene, time: float) -> float:
@@ -161,8 +190,6 @@ def longest_dt(scene: Scene, time: float) -> float:
     """
     if scene.liquid is None:
         return math.inf
-    force = scene.fluid.body_force
-    pull = scene.gravity if force is None else np.add(scene.gravity, at_time(force, time))
-    dx, gravity, tension = scene.domain.dx, math.hypot(*pull), scene.liquid.surface_tension
+    dx, gravity, tension = scene.domain.dx, pull_on(scene, time), scene.liquid.surface_tension
     falling = math.sqrt(math.pi * dx / gravity) / 4 if gravity else math.inf
     return min(falling, math.sqrt(scene.fluid.rho * dx**3 / (4 * math.pi * tension)) if tension else math.inf)

@@ -12,7 +12,7 @@ ROOM = 1.01
 THIN = 0.999
 """Edges of a cell below which a solid is thin: one that is as thick as a cell, but for rounding, is a wall that fits the cells."""
 STILL = 1e-4
-"""Part of the speed to which buoyancy might have brought something, below which all that moves is rounding."""
+"""Part of the speed to which buoyancy, or the weight of a liquid, might have brought something, below which all that moves is rounding."""
 UNBALANCED = 1e-3
 """Mean divergence times dx over speed from which a sealed region counts as filled or emptied."""
 

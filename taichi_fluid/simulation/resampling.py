@@ -147,7 +147,9 @@ def resample(source: Simulation, target: Simulation) -> None:
         phi = target.liquid.phi
         _resample_component(old, source.liquid.distance_in_cells(), 0, new, phi, 0, SCALAR)
         phi.from_numpy(np.float32(old.dx) * phi.to_numpy())
+        target.fill_velocity(keep=True)  # particles ask for it beside the sides too
         target.liquid.take_over(out)
+        target.liquid.lead.ahead = source.liquid.lead.ahead
         target.liquid.target = round(source.liquid.target * (old.dx / new.dx) ** old.dim)
     target.fill()
 

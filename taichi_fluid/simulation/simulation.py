@@ -22,7 +22,7 @@ from . import beginnings, painting
 from .diagnostics import Divergence
 from .engine import Engine, Stage
 from .flow import Flow, Step
-from .liquids import longest_dt
+from .liquids import longest_dt, pull_on
 from .remarks import STILL, UNBALANCED, imbalance, remarks_on
 from .steps import FORCES, follow_scheme, stages_of
 
@@ -253,6 +253,8 @@ class Simulation(Engine, Flow):
                 f"{self.steps} (t = {self.time:.4g} s), and are gone: only code of one's own can have written them there."
             )
         self.speed, self.lifted = speed, lifted * math.hypot(*self.scene.gravity)
+        if self.liquid is not None:
+            self.lifted = pull_on(self.scene, self.time)
         return speed
 
     def stable_dt(self, speed: float) -> float:

@@ -35,10 +35,6 @@ def move(engine: Engine, dt: float) -> None:
             engine.advection.cover(quantity.current, was, offset, quantity.name)
 
 
-REFLECTION = "reflection"
-"""The ``solver.scheme`` that goes by way of the middle of a step."""
-
-
 def halve(engine: Engine, dt: float) -> Iterator[None]:
     """Take the flow to the middle of the step, where ``solver.scheme`` asks for that.
 
@@ -47,7 +43,7 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     Sides and solids move as at its beginning for the first, as in its middle for the projection: of one that speeds up both
     pressures of the step hold the same.
     """
-    engine.halved, engine.carrier = engine.scene.solver.scheme == REFLECTION, engine.advection
+    engine.halved, engine.carrier = engine.reflects, engine.advection
     engine.nearest, engine.gain = 0.0, None
     if not engine.halved:
         return
@@ -61,14 +57,14 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if early:
         if engine.steps == 0:
             _begin_pressure(engine, half)
-        _push(engine, early)
+        engine.push(early)
         _press(engine, engine.lasting(early))
     if viscosity:
         _begin_friction(engine, viscosity, dt)
         yield
     if early:
         _press(engine, -engine.lasting(early))
-    _push(engine, half - early)
+    engine.push(half - early)
     engine.move_as_at(engine.time + half)
     if viscosity and engine.diffusion.is_long(viscosity, dt):
         engine.gain = engine.gained
@@ -127,16 +123,10 @@ def _press(engine: Engine, dt: float, fill: bool = True) -> None:
 def _begin_pressure(engine: Engine, dt: float) -> None:
     """Find the pressure of a flow that has made no step yet; the velocity stays that of ``before``."""
     velocity = engine.state.velocity.current
-    _push(engine, dt)
+    engine.push(dt)
     engine.fill_velocity()
     _project_velocity(engine, velocity, dt)
     copy_values(engine.before, velocity)
-
-
-def _push(engine: Engine, dt: float) -> None:
-    """Add those forces that act at both ends of a step."""
-    for each in [each for each in engine.forces if each.halves]:
-        each.add(engine, dt)
 
 
 def _begin_friction(engine: Engine, viscosity: float, dt: float) -> None:
@@ -309,6 +299,12 @@ def fall(engine: Engine, dt: float) -> None:
         forces.accelerate(engine.grid, engine.state.velocity.current, engine.scene.gravity, dt)
 
 
+def force_liquid(engine: Engine, dt: float) -> None:
+    """Add all forces to the velocity of a liquid, for as long as pressure and friction act on it in this step."""
+    assert engine.liquid is not None
+    force(engine, engine.liquid.lead.acts)
+
+
 FORCES = Table(
     "force",
     (
@@ -458,7 +454,7 @@ LIQUID = (
     Stage("carry", carry_liquid),
     Stage("sources", pour),
     Stage("gather", gather_liquid),
-    Stage("forces", force),
+    Stage("forces", force_liquid),
     Stage("diffuse", diffuse_liquid),
     Stage("project", project_liquid),
     Stage("foam", make_foam),
@@ -477,5 +473,5 @@ def follow_scheme(engine: Engine, stages: list[Stage]) -> None:
     """Halve the step, or do so no longer, as ``solver.scheme`` says, wherever among ``stages`` its advection stands."""
     if HALVE in stages:
         stages.remove(HALVE)
-    if ADVECT in stages and engine.scene.solver.scheme == REFLECTION:
+    if ADVECT in stages and engine.reflects:
         stages.insert(stages.index(ADVECT), HALVE)

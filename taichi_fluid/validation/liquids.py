@@ -227,9 +227,8 @@ def broken(run: Run, simulation: Simulation, duration: float, dt: float | None =
     liquid, first = liquid_of(simulation), energy(simulation)
     volume, rows = liquid.volume, [(0.0, front_of(simulation), 1.0, 1.0)]
     while simulation.time < duration:
-        before = simulation.time
         run.step(simulation, 1, dt)
-        now = energy(simulation, 0.5 * (simulation.time - before)) / first
+        now = energy(simulation) / first
         rows.append((simulation.time, front_of(simulation), now, liquid.volume / volume))
     return Broken(*np.array(rows).T)
 

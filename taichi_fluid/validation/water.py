@@ -49,13 +49,11 @@ def volume_of(simulation: Simulation) -> float:
     return float(filled_part(simulation).sum()) * simulation.grid.cell_volume
 
 
-def energy(simulation: Simulation, ahead: float = 0.0) -> float:
-    """Of a kilogram on average, J: what it has by its speed, and by its height, that many seconds later.
-
-    In a step particles move by the velocity of the step before, so their height is that of half a step earlier.
-    """
-    parts = liquid_of(simulation).particles.to_numpy()
-    height = parts["position"][:, 1] + ahead * parts["velocity"][:, 1]
+def energy(simulation: Simulation) -> float:
+    """Of a kilogram on average, J: what it has by its speed, and by its height when it comes to have that."""
+    liquid = liquid_of(simulation)
+    parts = liquid.particles.to_numpy()
+    height = parts["position"][:, 1] + liquid.lead.of_particles * parts["velocity"][:, 1]
     return float((GRAVITY * height + 0.5 * (parts["velocity"] ** 2).sum(1)).mean())
 
 
