@@ -105,7 +105,7 @@ TODAY = [
     pytest.param("conduction", {}, [(1.0006, 5e-4), (2.53, 0.1), (0, 1e-5)], id="conduction"),
     pytest.param("chimney", {}, [(1.011, 0.005), (1.016, 0.005), (1.016, 0.005)], id="chimney"),
     pytest.param("annulus", {}, [(1.0841, 0.005), (2.076, 0.01)], id="annulus"),
-    pytest.param("solitary", {}, [(0.992, 0.004), (1.0, 0.02), (0.992, 0.004), (1.01, 0.02)], id="solitary"),
+    pytest.param("solitary", {}, [(0.994, 0.004), (0.99, 0.02), (0.994, 0.004), (0.99, 0.02)], id="solitary"),
     pytest.param("vortices-3d", {}, [(1, 1e-4), (1, 1e-4), (1, 1e-4)], id="vortices-3d"),
     pytest.param(
         "ghost-fluid",
@@ -155,8 +155,8 @@ TODAY = [
         "dam-front",
         {},
         [
-            *((-0.02, 0.1), (0.905, 0.05), (0.015, 0.005), (0.456, 0.01), (1.000, 0.002), (0, 0.005), (0, 0.005)),
-            *((-0.02, 0.1), (0.875, 0.05), (0.015, 0.005), (0.457, 0.01), (1.000, 0.002), (0, 0.005), (0, 0.005)),
+            *((-0.02, 0.1), (0.83, 0.05), (0.015, 0.005), (0.456, 0.01), (1.000, 0.002), (0, 0.005), (0, 0.005)),
+            *((-0.02, 0.1), (0.83, 0.05), (0.015, 0.005), (0.457, 0.01), (1.000, 0.002), (0, 0.005), (0, 0.005)),
             (1.0, 1e-3),
         ],
         id="dam-front",
@@ -332,7 +332,7 @@ def test_the_files_hold_what_both_have_found(validated):
         (["couette", "--json", "bad.json", "--append"], "does not hold what"),
         (["couette", "--markdown", "."], "the document"),
         (["couette", "--markdown", "bad.json"], "to write between"),
-        (["pool", "--quick", "--scheme", "splitting"], "pool cannot be run so: solver.scheme is 'splitting'"),
+        (["pool", "--quick", "--set", "solver.trace=euler"], "pool cannot be run so: solver.trace is 'euler'"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
