@@ -58,7 +58,8 @@ class Force(NamedTuple):
     It changes ``simulation.state.velocity.current`` where that lies; what solids and sides make of it follows. One that
     ``halves`` acts for half of a step of advection-reflection at its beginning and for half at its end, ``simulation.time``
     being that of either, which is of second order; else for all of it at its end, but as of its beginning. A step of another
-    scheme, and of a liquid, has it once, as of its beginning: take what changes with time at ``simulation.time + dt / 2``.
+    scheme has it once, as of its beginning: take what changes with time at ``simulation.time + dt / 2``; and that of a liquid,
+    from the middle of the one step to that of the next: take it at ``simulation.time + dt``.
     """
 
     name: str

@@ -287,9 +287,10 @@ def buoy(engine: Engine, dt: float) -> None:
 
 
 def accelerate(engine: Engine, dt: float) -> None:
-    """The scene's uniform body force; of a step that is not halved, as in its middle."""
+    """The scene's uniform body force; of a step that is not halved, as in the middle of what it acts for."""
     if engine.scene.fluid.body_force is not None:
-        force = at_time(engine.scene.fluid.body_force, engine.time if engine.halved else engine.time + 0.5 * dt)
+        later = 0.0 if engine.halved else 0.5 if engine.liquid is None else 1.0
+        force = at_time(engine.scene.fluid.body_force, engine.time + later * dt)
         forces.accelerate(engine.grid, engine.state.velocity.current, force, dt)
 
 
