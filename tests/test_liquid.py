@@ -465,6 +465,31 @@ def test_a_liquid_goes_over_to_another_grid(finer):
     other.step()
 
 
+@pytest.mark.parametrize(("resolution", "other"), [(32, 64), (64, 32)])
+def test_another_resolution_leaves_what_goes_along_a_wall_as_fast_as_it_was(resolution, other):
+    """Beside the sides of the box it was slower by a third: ghosts of the new velocity were those of what is at rest."""
+    scene = water([1.0, 0.5], resolution, [([0.0, 0.0], [1.0, 0.125])], fluid={"gravity": [0.0, 0.0]})
+    source = tf.Simulation(scene)
+    source.set(velocity=["sin(pi*x)", "0"])
+    source.step()
+    target = tf.Simulation(source.scene.with_values({"domain.resolution": other}))
+    resample(source, target)
+    speeds = []
+    for each in (source, target):
+        parts = each.liquid.particles.to_numpy()
+        x, y = parts["position"].T
+        speeds.append(parts["velocity"][(y < 0.5 * target.grid.dx) & (abs(x - 0.5) < 0.1), 0].mean())
+    assert speeds[1] == pytest.approx(speeds[0], rel=0.03)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_nothing_fills_a_box_that_is_full(dim):
+    """What is left of a divergence is rounding: of the weight of the liquid, not of a speed that it does not have."""
+    simulation = tf.Simulation(water([1.0] * dim, 24 if dim == 2 else 16, [([0.0] * dim, [1.0] * dim)]))
+    simulation.advance(0.5)
+    assert simulation.remarks == ()
+
+
 def test_a_stroke_pushes_water():
     simulation = tf.Simulation(water([1.0, 1.0], 24, [([0.0, 0.0], [1.0, 0.5])]))
     simulation.step()

@@ -293,11 +293,6 @@ class Engine:
             self.flame = Flame(self.grid, self.solids)
         return self.flame
 
-    def push(self, dt: float) -> None:
-        """Add to the velocity those forces that act at both ends of a step; no ghosts are filled."""
-        for each in [each for each in self.forces if each.halves]:
-            each.add(self, dt)
-
     def place_solids(self, time: float) -> None:
         """Put the solids where they are at ``time``, s, and let the projection know if there is one yet."""
         if self.solids and self.solids.update(time) and "projection" in vars(self):

@@ -57,14 +57,14 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
     if early:
         if engine.steps == 0:
             _begin_pressure(engine, half)
-        engine.push(early)
+        _push(engine, early)
         _press(engine, engine.lasting(early))
     if viscosity:
         _begin_friction(engine, viscosity, dt)
         yield
     if early:
         _press(engine, -engine.lasting(early))
-    engine.push(half - early)
+    _push(engine, half - early)
     engine.move_as_at(engine.time + half)
     if viscosity and engine.diffusion.is_long(viscosity, dt):
         engine.gain = engine.gained
@@ -123,10 +123,16 @@ def _press(engine: Engine, dt: float, fill: bool = True) -> None:
 def _begin_pressure(engine: Engine, dt: float) -> None:
     """Find the pressure of a flow that has made no step yet; the velocity stays that of ``before``."""
     velocity = engine.state.velocity.current
-    engine.push(dt)
+    _push(engine, dt)
     engine.fill_velocity()
     _project_velocity(engine, velocity, dt)
     copy_values(engine.before, velocity)
+
+
+def _push(engine: Engine, dt: float) -> None:
+    """Add those forces that act at both ends of a step."""
+    for each in [each for each in engine.forces if each.halves]:
+        each.add(engine, dt)
 
 
 def _begin_friction(engine: Engine, viscosity: float, dt: float) -> None:
