@@ -51,11 +51,12 @@ class Lead:
             None while there is none.
         ahead: By how many seconds it is ahead of where the liquid is.
         acts: For how many seconds forces, friction and pressure act in this step.
+        middle: When the middle of that is, in seconds after the step has begun.
     """
 
     def __init__(self, grid: Grid):
         self.grid, self.wanted, self.velocity = grid, False, None
-        self.ahead = self.acts = self._half = 0.0
+        self.ahead = self.acts = self.middle = self._half = 0.0
 
     @property
     def of_particles(self) -> float:
@@ -84,6 +85,7 @@ class Lead:
         self._half = 0.5 * dt
         lacks = self._half - self.ahead
         self.acts = dt + (max(min(PART * lacks, MOST * dt), -MOST * dt) if self.ahead else lacks)
+        self.middle = self.ahead + 0.5 * self.acts
         self.ahead += self.acts - dt
         if self.wanted:
             self.allocate()

@@ -59,7 +59,7 @@ class Force(NamedTuple):
     ``halves`` acts for half of a step of advection-reflection at its beginning and for half at its end, ``simulation.time``
     being that of either, which is of second order; else for all of it at its end, but as of its beginning. A step of another
     scheme has it once, as of its beginning: take what changes with time at ``simulation.time + dt / 2``; and that of a liquid,
-    from the middle of the one step to that of the next: take it at ``simulation.time + dt``.
+    from the middle of the one step to that of the next: take it at ``simulation.time + simulation.liquid.lead.middle``.
     """
 
     name: str

@@ -295,8 +295,8 @@ def buoy(engine: Engine, dt: float) -> None:
 def accelerate(engine: Engine, dt: float) -> None:
     """The scene's uniform body force; of a step that is not halved, as in the middle of what it acts for."""
     if engine.scene.fluid.body_force is not None:
-        later = 0.0 if engine.halved else 0.5 if engine.liquid is None else 1.0
-        force = at_time(engine.scene.fluid.body_force, engine.time + later * dt)
+        later = 0.0 if engine.halved else 0.5 * dt if engine.liquid is None else engine.liquid.lead.middle
+        force = at_time(engine.scene.fluid.body_force, engine.time + later)
         forces.accelerate(engine.grid, engine.state.velocity.current, force, dt)
 
 
