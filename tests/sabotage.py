@@ -111,7 +111,7 @@ SABOTAGES = {
     ),
     "a corner that nothing holds": Sabotage(
         "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED))", "ti.f32(AIRBORNE)",
-        "test_liquid.py::test_a_jet_gets_no_faster_in_the_corner_of_a_glass",
+        "test_liquid.py::test_a_plate_that_turns_a_jet_bears_all_of_its_momentum",
     ),
     "a file that strangers may make as large as they like": Sabotage(
         "limits.py", 'content = b"" if status.st_size > most else file.read(most + 1)', "content = file.read()[: most]",
