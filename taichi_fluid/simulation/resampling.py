@@ -143,15 +143,14 @@ def resample(source: Simulation, target: Simulation) -> None:
     velocity, out = before.velocity.current, after.velocity.current
     for axis, (offset, begin) in enumerate(zip(after.velocity.begins(), before.velocity.begins(), strict=True)):
         _resample_component(old, velocity, begin, new, out, offset, axis)
+    target.fill()
     if source.liquid is not None and target.liquid is not None:
         phi = target.liquid.phi
         _resample_component(old, source.liquid.distance_in_cells(), 0, new, phi, 0, SCALAR)
         phi.from_numpy(np.float32(old.dx) * phi.to_numpy())
-        target.fill_velocity(keep=True)  # particles ask for it beside the sides too
         target.liquid.take_over(out)
         target.liquid.lead.ahead = source.liquid.lead.ahead
         target.liquid.target = round(source.liquid.target * (old.dx / new.dx) ** old.dim)
-    target.fill()
 
 
 def _extend(simulation: Simulation, array, offset: int = 0, name: str | None = None) -> None:
