@@ -121,6 +121,11 @@ class Engine:
         return self._scene
 
     @property
+    def ahead(self) -> float:
+        """By how many seconds the velocity is ahead of ``time``: that of a liquid half a step, once it has made one."""
+        return 0.0 if self.liquid is None else self.liquid.lead.ahead
+
+    @property
     def reflects(self) -> bool:
         """Whether a step is to be one of second order: by way of its middle, or of a liquid by particles that lead."""
         return self.scene.solver.scheme == "reflection"

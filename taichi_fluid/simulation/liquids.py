@@ -68,6 +68,7 @@ def _flip(engine: Any) -> float | None:
 def carry_liquid(engine: Any, dt: float) -> None:
     """Carry the particles along the velocity, which is theirs where they are poured."""
     liquid, scene = engine.liquid, engine.scene
+    engine.move_as_at(engine.time + engine.ahead)
     liquid.core.keep(scene.liquid.band)
     liquid.shallow = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
     entering = [("box", inflow.middle, inflow.half, 0.0, inflow.velocity) for inflow in inflows(scene, dt)]
@@ -105,13 +106,17 @@ def _open_part(engine: Any, inflow: Inflow) -> float:
 
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
-    """Find the surface; the velocity of the particles, on the faces, is the new one."""
+    """Find the surface; the velocity of the particles, on the faces, is the new one.
+
+    What it will be made to heed is how fast sides and solids are as far ahead as it will be.
+    """
     engine.liquid.find_surface(engine.state.pressure)
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
     engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
     _keep_told(engine, dt)
+    engine.move_as_at(engine.time + dt + engine.ahead)
     engine.fill_velocity()
 
 

@@ -55,7 +55,7 @@ class SolidsInFlow(Solids):
         self._flow = weakref.ref(flow)
 
     def load(self, index: int) -> Load:
-        """Force and torque of the fluid on the solid of a number, the mean of the last step.
+        """Force and torque of the fluid on the solid of a number, the mean of the last step; of a liquid those of its end.
 
         The pressure is what the projections of the step have taken off; before the first step there is none. What a body
         force presses is in it. A constant added to the pressure does nothing; but between two regions that nothing

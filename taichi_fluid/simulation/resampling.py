@@ -116,7 +116,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         simulation.require_whole()
     target.time, target.steps, target.burnt = source.time, source.steps, source.burnt
     target.place_solids(target.time)
-    target.walls.at(target.time)
+    target.move_as_at(source.time + source.ahead)
     before, after = source.state, target.state
     for name in [name for name in after.carried if name in before.carried]:
         quantity, out = before.carried[name], after.carried[name].current

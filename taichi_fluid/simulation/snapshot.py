@@ -79,6 +79,6 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
         engine.liquid.restore_state(out_of("liquid", arrays), numbers["liquid"])
         engine.expansion = engine.liquid.expansion
     engine.kept.restore_state(out_of("kept", arrays), numbers["kept"])
-    engine.walls.at(engine.time)
     engine.walls.forget_outflow({int(place): each for place, each in out_of("outflow", arrays).items()})
     engine.place_solids(engine.time)
+    engine.move_as_at(engine.time + engine.ahead)
