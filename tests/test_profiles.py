@@ -5,7 +5,7 @@ import pytest
 from scenes_for_tests import scene
 from test_scene import refusal
 
-from taichi_fluid.boundaries.sides import places_on_side
+from taichi_fluid.boundaries.patches import places_on_side
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.errors import NotFinite
 from taichi_fluid.grid import Grid

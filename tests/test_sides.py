@@ -10,7 +10,8 @@ from reference import divergence, face_shape, mirrored, mirrored_velocity, norm,
 from scenes_for_tests import scene as scene_of
 from test_scene import refusal
 
-from taichi_fluid.boundaries.sides import Boundary, Side, as_side, check_sides
+from taichi_fluid.boundaries.checks import check_sides
+from taichi_fluid.boundaries.sides import Boundary, Side, as_side
 from taichi_fluid.boundaries.walls import SCALAR, Walls
 from taichi_fluid.grid import Grid, Scratch
 from taichi_fluid.physics.advection import Advection, Scheme, Trace

@@ -8,7 +8,8 @@ import numpy as np
 from .._ti import argument, ti
 from ..grid import Grid
 from ..kernels import Array, array_of, kernel_family
-from .sides import Part, Profile, Side, on_side, places_on_side, require_finite
+from .patches import CENTRES, on_side, places_on_side, require_finite
+from .sides import Part, Profile, Side
 
 GHOSTS, FACES_AND_GHOSTS, FACES = range(3)
 """What an array is laid onto: ghosts beyond a side; the faces on it and, as mirrored about them, those beyond; faces alone."""
@@ -146,10 +147,11 @@ class Plane:
         number: Callable[[Side], float | Profile],
         time: float,
         what: str,
-        *weight: Callable[[Side], float],
+        which: int = CENTRES,
+        **weight: Callable[[Side], float],
     ) -> np.ndarray:
-        """What each patch of the side says, at the places on it; between two of them by ``weight``, else alike."""
-        return on_side(side, number, self.places, self.axis, self.grid.dx, time, what, *weight)
+        """What each patch of the side says, at the places on it that are its own by ``which``; see ``on_side``."""
+        return on_side(side, number, self.places, self.axis, self.grid.dx, time, what, which=which, **weight)
 
     def given(self, profile: Profile, time: float, what: str, part: Part | None = None) -> np.ndarray:
         """What a profile says at the places on it, or at those that belong to a part, flat."""
@@ -191,17 +193,21 @@ class LaidSide:
         rule: Of each patch.
         onto: What it is laid onto.
         what: How a message calls what is laid.
+        which: Which places are those of a patch.
     """
 
-    def __init__(self, plane: Plane, side: Side, rule: Callable[[Side], Rule], onto: int, what: str):
+    def __init__(
+        self, plane: Plane, side: Side, rule: Callable[[Side], Rule], onto: int, what: str, which: int = CENTRES
+    ):
         self.plane, self._side, self._rule, self._onto, self._what = plane, side, rule, onto, what
+        self._which = which
         self.varies = any(_varies(rule(patch).given) for patch in side.patches)
         follows = self._fixed(lambda patch: rule(patch).follows)
         self._left, self._follows = array_of(self._fixed(lambda patch: float(rule(patch).left))), array_of(follows)
         self._weight, self._given = 1.0 - follows, array_of(0.0 * follows)
 
     def _fixed(self, number: Callable[[Side], float]) -> np.ndarray:
-        return self.plane.padded(self.plane.numbers(self._side, number, 0.0, self._what))
+        return self.plane.padded(self.plane.numbers(self._side, number, 0.0, self._what, self._which))
 
     def set(self, time: float, pads: Sequence[tuple[Rule, float]]) -> None:
         """Compute it for a time, s.
@@ -211,7 +217,10 @@ class LaidSide:
             pads: Of each side, flat, the rule for what lies beyond it and what is given there, as one number.
         """
         rule, told = self._rule, lambda patch: 1.0 - self._rule(patch).follows
-        self.lay_values(self.plane.numbers(self._side, lambda patch: rule(patch).given, time, self._what, told), pads)
+        given = self.plane.numbers(
+            self._side, lambda patch: rule(patch).given, time, self._what, self._which, weight=told
+        )
+        self.lay_values(given, pads)
 
     def lay_values(self, given: np.ndarray, pads: Sequence[tuple[Rule, float]]) -> None:
         """Have these values at the places of the side; ``pads`` as in ``set``."""

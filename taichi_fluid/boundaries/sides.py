@@ -9,8 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from ..carried import require_values
-from ..errors import NotFinite
-from ..limits import LARGEST
 from ..tables import Table
 
 
@@ -269,7 +267,8 @@ class Side:
 class Part:
     """A rectangle of a side, in 2D a stretch of it, on which something else stands.
 
-    A cell of the side belongs to it if its centre lies in it; a velocity that stands between two cells, if its face does.
+    What flows in through it, and what a wall gives, does so through as much of each cell as lies in it. For all else a cell of
+    the side belongs to it if its centre lies in it, and a velocity that stands between two cells, if its face does.
 
     Args:
         lower: Its lower corner, m: coordinates along the axes that the side has, in their order.
@@ -295,47 +294,25 @@ class Part:
         lower = [each - 2e-6 * dx * (np.abs(each / dx - np.round(each / dx)) < 1e-6) for each in x]
         return 0.5 * (self.covers(x, axis, dx) + 1.0 * self.covers(lower, axis, dx))
 
+    def _reaches(self, x: Sequence[np.ndarray], axis: int, dx: float) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Along each axis of the box, of the cells with these centres: how much of each it has, 0 to 1, and where the middle of that is."""
+        found, ends = [], iter(zip(self.lower, self.upper, strict=True))
+        for a, each in enumerate(x):
+            low, high = (-np.inf, np.inf) if a == axis else next(ends)
+            lower, upper = np.maximum(each - 0.5 * dx, low), np.minimum(each + 0.5 * dx, high)
+            part = np.clip((upper - lower) / dx, 0.0, 1.0)
+            part = np.where(np.abs(part - np.round(part)) < 1e-6, np.round(part), part)  # rounding decides nothing
+            found.append((part, np.where((part > 0) & (part < 1), 0.5 * (lower + upper), each)))
+        return found
 
-def on_side(
-    side: Side,
-    number: Callable[[Side], Any],
-    x: Sequence[np.ndarray],
-    axis: int,
-    dx: float,
-    time: float = 0.0,
-    what: str = "a profile",
-    weight: Callable[[Side], float] = lambda patch: 1.0,
-) -> np.ndarray:
-    """What each patch of a side says, a ``number`` or a ``Profile``, at places on that side; on an edge the mean by ``weight``.
+    def area(self, x: Sequence[np.ndarray], axis: int, dx: float) -> np.ndarray:
+        """How much it has of the cells that have these places as their centres, 0 to 1."""
+        shape = np.broadcast_shapes(*(each.shape for each in x))
+        return np.broadcast_to(math.prod(part for part, _ in self._reaches(x, axis, dx)), shape)
 
-    Raises:
-        NotFinite: where that is no number, or one beyond ``LARGEST``.
-    """
-    shape, made = np.broadcast_shapes(*(each.shape for each in x)), np.zeros(0)
-    for patch, part in zip(side.patches, (None, *side.parts), strict=True):
-        said = number(patch)
-        values = said.at(time, x, axis, what) if isinstance(said, Profile) else np.float64(said)
-        here = weight(patch) * np.stack([np.broadcast_to(each, shape) for each in (values, 1.0)])
-        if part is not None:
-            share = part.share(x, axis, dx)
-            here[:, share == 0.5] = 0.5 * (made[:, share == 0.5] + here[:, share == 0.5])
-            here = np.where(share > 0.0, here, made)
-        made = here
-    values = np.divide(made[0], made[1], out=np.zeros(shape), where=made[1] != 0)
-    require_finite(values, x, time, what)
-    return values
-
-
-def require_finite(values: np.ndarray, x: Sequence[np.ndarray], time: float, what: str) -> None:
-    """Raise NotFinite, which says where and when, for values on a side that are no numbers, or too large."""
-    wrong = ~(np.abs(values) <= LARGEST)
-    if wrong.any():
-        first = np.unravel_index(int(wrong.argmax()), values.shape)
-        at = [float(np.broadcast_to(each, values.shape)[first]) for each in x]
-        place = ", ".join(f"{name} = {each:.4g}" for name, each in zip("xyz", at, strict=False))
-        raise NotFinite(
-            f"{what} is {values[first]:.4g} at {place} m, t = {time:.4g} s; it must be a number of at most {LARGEST:g} there."
-        )
+    def middles(self, x: Sequence[np.ndarray], axis: int, dx: float) -> list[np.ndarray]:
+        """The middles of what it has of such cells; their own centres where that is all or nothing."""
+        return [middle for _, middle in self._reaches(x, axis, dx)]
 
 
 def _differs(given: Any) -> bool:
@@ -363,137 +340,8 @@ def as_side(side: Side | Kind | str) -> Side:
     return side if isinstance(side, Side) else Side(Boundary(side))
 
 
-LOOKED_AT = (0.0, 0.017, 0.13, 0.29, 0.53, 0.83, 1.0)
-"""Instants, s, at which as much has to leave a box without an open side as enters it, where that changes."""
-
-
-def check_sides(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0, *, fills: bool = False) -> None:
-    """Refuse a set of sides that no flow can have; the message names them.
-
-    Args:
-        sides: ``sides[axis][side]``.
-        shape: Cells along each axis.
-        dx: Edge of a cell, m.
-        fills: Whether more may flow into a closed box than out of it, as liquid into a tank with air in it.
-
-    Raises:
-        ValueError: for a lone periodic side, a wall that moves out of its plane, a part that is none, or a closed box into
-            which more flows than out.
-    """
-    dim = len(shape)
-    for axis, pair in enumerate(sides):
-        if sum(side.kind.wraps for side in pair) == 1:
-            raise ValueError(f"boundaries[{axis}] has one periodic side; an axis is periodic on both sides or on none")
-        for end, side in enumerate(pair):
-            where = f"boundaries[{axis}][{end}]"
-            _check_side(side, axis, dim, where)
-            x = places_on_side(shape, [n * dx for n in shape], axis, end, -1)
-            for i, part in enumerate(side.parts):
-                _check_part(side, part, [n * dx for a, n in enumerate(shape) if a != axis], f"{where}.parts[{i}]")
-                _check_side(part.side, axis, dim, f"{where}.parts[{i}]")
-                if not part.covers(x, axis, dx).any():
-                    raise ValueError(f"{where}.parts[{i}] has the centre of no cell in it; cells are {dx:g} m wide")
-    if not fills:
-        check_balance(sides, shape, dx)
-
-
-def check_balance(sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float = 1.0) -> None:
-    """Raise ValueError if more flows into a closed box than out of it, or less; it names the sides. Arguments as of ``check_sides``."""
-    closed = not any(side.lets_out for pair in sides for side in pair)
-    varies = any(patch.flow_varies(axis) for axis, pair in enumerate(sides) for side in pair for patch in side.patches)
-    for time in LOOKED_AT if closed and varies else LOOKED_AT[:1]:
-        inflows = _inflows(sides, shape, dx, time)
-        net, total = (
-            sum(measure(flow) for _, flow in inflows) for measure in (np.sum, lambda flow: np.abs(flow).sum())
-        )
-        if closed and abs(net) > 1e-6 * total:
-            verb = "more flows in than out" if net > 0 else "more flows out than in"
-            when = f"at t = {time:g} s " if varies else ""
-            raise ValueError(
-                f"{when}{verb} through {' and '.join(where for where, _ in inflows)}, and no side is open: make one open, "
-                "or balance the inflows"
-            )
-
-
-def _inflows(
-    sides: Sequence[Sequence[Side]], shape: Sequence[int], dx: float, time: float
-) -> list[tuple[str, np.ndarray]]:
-    """Of each side with an inflow its name, and how fast it flows into the box at each place, m/s."""
-    found = []
-    for axis, pair in enumerate(sides):
-        for end, side in enumerate(pair):
-            if any(patch.kind.through == "given" for patch in side.patches):
-                where, x = f"boundaries[{axis}][{end}]", places_on_side(shape, [n * dx for n in shape], axis, end, -1)
-                speed = on_side(
-                    side, functools.partial(velocity_of, component=axis), x, axis, dx, time, f"{where}.velocity"
-                )
-                found.append((where, speed if end == 0 else -speed))
-    return found
-
-
 def velocity_of(side: Side, component: int) -> float | Profile:
     """What a side has of a velocity component of its own; 0 if it has none."""
     if component in side.profiles:
         return side.profiles[component]
     return side.velocity[component] if side.velocity else 0.0
-
-
-def _check_side(side: Side, axis: int, dim: int, where: str) -> None:
-    """Refuse what no side of a kind can have."""
-    kind, moving = side.kind, " and ".join(name for name in Boundary if Boundary[name].has_velocity)
-    if side.velocity and len(side.velocity) != dim:
-        raise ValueError(f"{where}.velocity has {len(side.velocity)} coordinates; the box has {dim} axes")
-    if not side.velocity and kind.has_velocity:
-        raise ValueError(f"{where} is {kind.name}, which needs a velocity: {dim} numbers, m/s")
-    if side.velocity and not kind.has_velocity:
-        raise ValueError(
-            f"{where} is {kind.name} and has a velocity, {list(side.velocity)} m/s; only {moving} have one"
-        )
-    if side.values and not (kind.through == "given" or kind.is_closed):
-        raise ValueError(f"{where} is {kind.name}; only an inflow carries anything in, only a wall holds a value")
-    if side.profiles and not kind.has_velocity:
-        raise ValueError(f"{where} is {kind.name} and has a velocity that changes; only {moving} have one")
-    if kind.is_closed and axis in side.profiles:
-        raise ValueError(
-            f"{where}.velocity changes along axis {axis}; a wall moves in its own plane only: make that 0.0"
-        )
-    if side.fluxes and not kind.is_closed:
-        raise ValueError(f"{where} is {kind.name}; only a wall has a flux of anything")
-    for name in side.values:
-        if name in side.fluxes:
-            raise ValueError(f"{where} has a value and a flux of {name}; a wall has one of them")
-    if kind.is_closed and side.velocity and side.velocity[axis]:
-        raise ValueError(f"{where}.velocity is {list(side.velocity)}; a wall moves in its own plane only")
-
-
-def _check_part(side: Side, part: Part, edges: Sequence[float], where: str) -> None:
-    """Refuse a part that is no rectangle of a side with these edges, m."""
-    if side.kind.wraps or part.side.kind.wraps:
-        raise ValueError(f"{where} belongs to a side, or is one, that is periodic; that is all of one kind")
-    if part.side.parts:
-        raise ValueError(f"{where} has parts of its own; only a side has")
-    for name in ("lower", "upper"):
-        corner = getattr(part, name)
-        if len(corner) != len(edges):
-            raise ValueError(f"{where}.{name} has {len(corner)} coordinates; the side has {len(edges)} axes")
-    if not all(low < high for low, high in zip(part.lower, part.upper, strict=True)):
-        raise ValueError(f"{where} reaches from {list(part.lower)} to {list(part.upper)} m; upper lies above lower")
-
-
-def places_on_side(
-    shape: Sequence[int], size: Sequence[float], axis: int, end: int, face: int
-) -> tuple[np.ndarray, ...]:
-    """Coordinates, m, of a side of a box of ``shape`` cells and ``size`` m, arrays that fit each other.
-
-    Args:
-        shape: Cells along each axis.
-        size: Edges of the box, m.
-        axis: That the side is across.
-        end: 0 for the lower side, 1 for the upper.
-        face: Axis on whose faces the values lie, those at both ends included; -1 if at centres.
-    """
-    axes = []
-    for a, (n, edge) in enumerate(zip(shape, size, strict=True)):
-        steps = np.arange(n + 1) if a == face else np.arange(n) + 0.5
-        axes.append(np.array([end * edge]) if a == axis else steps * (edge / n))
-    return tuple(np.meshgrid(*axes, indexing="ij", sparse=True))

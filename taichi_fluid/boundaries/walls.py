@@ -8,11 +8,13 @@ import numpy as np
 
 from ..grid import Grid, given
 from ..kernels import float_vector, int_vector
+from .checks import check_sides
 from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
 from .outflow import Outflow, balance
+from .patches import AREAS, CENTRES, ENTERING
 from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
-from .sides import Boundaries, Outside, Part, Profile, Side, as_side, check_sides, velocity_of
+from .sides import Boundaries, Outside, Part, Profile, Side, as_side, velocity_of
 
 
 def _named(i: int, what: str) -> str:
@@ -41,6 +43,7 @@ class Walls:
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
         self.grid, self._outside = grid, {} if outside is None else outside
+        self._which = (CENTRES,) * 3 if fills else (CENTRES, AREAS, ENTERING)  # a liquid comes in by whole cells
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape, grid.dx, fills=fills)
@@ -210,6 +213,7 @@ class Walls:
                         lambda patch, i=i: self._side_rule(i, patch, *key),
                         FACES_AND_GHOSTS if on_faces else GHOSTS,
                         what,
+                        self._which[AREAS if on_faces else ENTERING if component == SCALAR else CENTRES],
                     )
                     laid.set(self._time, self._pads(key))
                     self._laid[key].append(laid)
@@ -436,13 +440,13 @@ class Walls:
         self.grid.require(rhs=rhs, mask=mask)
         for i, side in enumerate(self._flat):
             if self._uneven_flux(side, name, k):
-                self._add(rhs, mask, i, SCALAR, lambda patch: patch.flux(name, k), 1, scale, f"{name}_flux")
+                self._add(rhs, mask, i, SCALAR, lambda patch: patch.flux(name, k), 1, scale, f"{name}_flux", AREAS)
 
-    def _add(self, out, mask, i: int, component: int, number, depth: int, scale: float, what: str) -> None:
+    def _add(self, out, mask, i: int, component: int, number, depth: int, scale: float, what: str, which: int) -> None:
         """What the patches of a side say, to the cells ``depth`` from it."""
         plane = self._plane(i, component)
         key = (i, component, what)
-        values = plane.numbers(self._flat[i], number, self._time, _named(i, what))
+        values = plane.numbers(self._flat[i], number, self._time, _named(i, what), self._which[which])
         room = self._added.setdefault(key, plane.array())
         padded = np.zeros(plane.shape, np.float32)
         padded[plane.inner] = values
@@ -485,7 +489,8 @@ class Walls:
         for i in self.held_in_part(component, name):
             depth = self.first_unknown(component)[i // 2] if i % 2 == 0 else 1
             number = lambda patch, i=i: self._held(i, patch, component, name)  # noqa: E731
-            self._add(held, mask, i, component, number, depth, 1.0, f"held {name}")
+            which = ENTERING if component == SCALAR else CENTRES
+            self._add(held, mask, i, component, number, depth, 1.0, f"held {name}", which)
 
     def first_unknown(self, component: int) -> tuple[int, ...]:
         """Integer position of the first value that is not given by a side."""

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
-from ..boundaries.sides import Boundary, Part, Profile, Side, check_sides
+from ..boundaries.checks import check_sides
+from ..boundaries.sides import Boundary, Part, Profile, Side
 from ..carried import CARRIED, MEASURED
 from ..limits import is_number
 from .profiles import FASTEST, PlacesOfSide, checked_mean, computed_by, profiles_of
@@ -126,7 +127,8 @@ class PartOfSide(_OnSide):
     """A rectangle of a side, in 2D a stretch of it, on which something else stands."""
 
     lower: Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=1, max_length=2)] = Field(
-        description="its lower corner, m: coordinates along the axes that the side has, in their order"
+        description="its lower corner, m: coordinates along the axes that the side has, in their order; within a cell, as much flows "
+        "in there, and is given by a wall, as lies in the part, and all else goes by centres of cells"
     )
     upper: Annotated[tuple[Coordinate, ...], Field(strict=False, min_length=1, max_length=2)] = Field(
         description="its upper corner, m"

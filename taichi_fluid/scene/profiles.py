@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..boundaries.sides import Boundary, Part, Profile, Side, places_on_side
+from ..boundaries.patches import places_on_side
+from ..boundaries.sides import Boundary, Part, Profile, Side
 from .beginnings import AXES, read_expression
 from .expressions import Expression
 

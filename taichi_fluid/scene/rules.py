@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from ..boundaries.sides import Profile, Side, check_balance
+from ..boundaries.checks import check_balance
+from ..boundaries.sides import Profile, Side
 from ..carried import CARRIED, diffusivity_field, rate_of
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
