@@ -5,6 +5,8 @@ cylinder by the ends ``a`` and ``b`` of the axis, a box by its centre ``a`` and 
 the radius.
 """
 
+import math
+
 from .._ti import ti
 from .vectors import length
 
@@ -113,16 +115,35 @@ def coverage(distance, inv_dx):
 
 
 @ti.func
+def _between(beyond, width, inv_dx):
+    """Part of a cell between two planes ``width`` apart, from how far its centre is ``beyond`` the nearer; one may hold both."""
+    return ti.min(coverage(beyond, inv_dx), width * inv_dx)
+
+
+@ti.func
+def _box_cover(x, a, b, radius, inv_dx):
+    """Along each axis by itself, which is exact; of the distance alone an edge would cover as much as the nearest of its sides."""
+    covered = ti.f32(1.0)
+    for axis in ti.static(range(x.n)):
+        covered *= _between(ti.abs(x[axis] - a[axis]) - b[axis], ti.f32(2.0) * b[axis], inv_dx)
+    return covered
+
+
+@ti.func
 def _cylinder_cover(x, a, b, radius, inv_dx):
-    """Across and along by themselves: of the distance alone a rim would cover as much as the more open of both."""
+    """Across and along by themselves, as of a box."""
     across, beyond = _beyond_cylinder(x, a, b, radius)
-    return coverage(across, inv_dx) * coverage(beyond, inv_dx)
+    return coverage(across, inv_dx) * _between(beyond, length(b - a), inv_dx)
 
 
 def cover_of(shape: str):
-    """What fraction of a cell around ``x`` one of the ``SHAPES`` covers, a function of x, a, b, radius and 1 / dx."""
-    if shape == "cylinder":
-        return _cylinder_cover
+    """What fraction of a cell around ``x`` one of the ``SHAPES`` covers, a function of x, a, b, radius and 1 / dx; edges are sharp.
+
+    Where it is round, by its distance, as if its surface were a plane there. So cells around cover more of it than there is:
+    for amounts it is ``fitted``.
+    """
+    if shape in ("box", "cylinder"):
+        return _box_cover if shape == "box" else _cylinder_cover
     distance = SHAPES[shape]
 
     @ti.func
@@ -130,6 +151,40 @@ def cover_of(shape: str):
         return coverage(distance(x, a, b, radius), inv_dx)
 
     return cover
+
+
+def fitted(shape: str, dim: int, long: float, radius: float) -> tuple[float, float]:
+    """A radius, and by how much what cells of edge 1 then cover counts, so that it is the volume of a shape together.
+
+    They cover the mean of what there is at radii from half a cell less to half a cell more, on average over where they lie. What is so small that
+    it might lie between their centres is made larger, and counts less.
+
+    Args:
+        shape: One of ``SHAPES``.
+        dim: Number of axes.
+        long: Distance of the ends of a capsule, in cells.
+        radius: In cells; of a box it means nothing.
+    """
+    ball = {2: math.pi, 3: 4 / 3 * math.pi}[dim]
+    powers = {
+        "sphere": {dim: 1.0},
+        "capsule": {dim: ball, dim - 1: long * (2.0 if dim == 2 else math.pi)},
+        "cylinder": {dim - 1: 1.0},
+    }.get(shape)
+    if powers is None:
+        return radius, 1.0
+    volume = sum(times * radius**n for n, times in powers.items())
+
+    def covered(at: float) -> float:
+        return sum(times * ((at + 0.5) ** (n + 1) - (at - 0.5) ** (n + 1)) / (n + 1) for n, times in powers.items())
+
+    low, high = 0.5 * math.sqrt(dim), radius
+    if covered(low) >= volume:
+        return low, volume / covered(low)
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if covered(middle) > volume else (middle, high)
+    return high, 1.0
 
 
 SHAPES = {"sphere": sphere_distance, "capsule": capsule_distance, "box": box_distance, "cylinder": cylinder_distance}

@@ -9,7 +9,7 @@ from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, float_vector, int_vector, kernel_family
 from ..operators.noise import value_noise
-from ..operators.shapes import cover_of
+from ..operators.shapes import cover_of, fitted
 
 MOTTLE_SPEED = 6.0
 """How many of its own features the mottling of a source moves through in a second."""
@@ -164,7 +164,7 @@ class Emitter:
         shape: One of ``operators.shapes.SHAPES``.
         a: Centre; of a capsule or a cylinder one end. Metres.
         b: Half edges of a box, other end of a capsule or a cylinder; unused by a sphere. Metres.
-        radius: Of a sphere, capsule or cylinder; rounds the corners of a box. Metres.
+        radius: Of a sphere, capsule or cylinder. Metres.
         mottle: 0 emits evenly; up to 1 in patches that come and go, the mean rate staying the same.
         mottle_size: Size of a patch in metres.
         periodic: Per axis, whether what reaches out of the box on one side reaches in on the other; none when left out.
@@ -212,6 +212,8 @@ class Emitter:
         self._crosses, self._points, self._half_edges = any(period), points, b if shape == "box" else None
         a, b = points if between_ends else (points[0], b)
         self._shape = (floats(*grid.origin), grid.dx, floats(*period), int(overlaps), floats(*a), floats(*b), radius)
+        wide, self._counts = fitted(shape, grid.dim, math.dist(a, b) / grid.dx, radius / grid.dx)
+        self._fitted = (*self._shape[:-1], grid.dx * wide)
 
     def reaches(self, free: np.ndarray) -> bool:
         """Whether the shape covers a part of any cell that is ``free``, an array over the grid's cells; in doubt, it does."""
@@ -227,12 +229,12 @@ class Emitter:
         return bool((distance < 0.5 * self.grid.dx).any())
 
     def add(self, array, rate: float, dt: float, time: float = 0.0, offset: int = 0) -> None:
-        """Add ``rate · dt`` times the covered fraction of each cell. ``time`` moves the mottling."""
+        """Add ``rate · dt`` to each cell that the shape covers, in part where in part: ``rate · dt`` times its volume. ``time`` moves the mottling."""
         self.grid.require(None, offset, array=array)
         drift = [time * MOTTLE_SPEED * (1.0 - 0.37 * axis) for axis in range(self.grid.dim)]
         phase = float_vector(self.grid.dim)(*drift)
         self._kernels.add_rate(
-            array, *self._where, offset, rate * dt, *self._shape, self._mottle, self._frequency, phase
+            array, *self._where, offset, rate * dt * self._counts, *self._fitted, self._mottle, self._frequency, phase
         )
 
     def paint(self, array, amount: float, offset: int = 0) -> None:
