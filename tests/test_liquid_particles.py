@@ -9,7 +9,7 @@ from taichi_fluid.boundaries.solids import Motion as Moves
 from taichi_fluid.boundaries.solids import Solid, Solids
 from taichi_fluid.boundaries.walls import Walls
 from taichi_fluid.grid import Grid, Scratch
-from taichi_fluid.liquid.crowding import Crowding
+from taichi_fluid.liquid.crowding import LASTS, Crowding
 from taichi_fluid.liquid.liquid import Liquid
 from taichi_fluid.liquid.motion import Motion
 from taichi_fluid.liquid.particle_surface import BELOW, ParticleSurface
@@ -336,13 +336,43 @@ def test_a_shape_is_filled_once(shape):
 
 
 def crowding(particles):
-    """The divergence, 1/s, that gives back a tenth of what is too many in 0.1 s: deep in the liquid."""
+    """The divergence, 1/s, that gives back a tenth of what is too many in 0.1 s: deep in the liquid, and in so long a step that the past is forgotten."""
     grid = particles.grid
     phi, out, velocity, weight = grid.array(), grid.array(), grid.velocity(), grid.velocity()
     phi.fill(-BELOW * grid.dx)
     Transfer(grid).to_faces(particles, velocity, weight)
-    Crowding(grid, walls_of(grid), None).find(particles, weight, phi, out, 0.1)
+    Crowding(grid, walls_of(grid), None).find(particles, weight, phi, velocity, out, grid.array(), 0.1, 100.0)
     return grid.to_numpy(out)
+
+
+@SHAPES
+def test_the_divergence_that_spreads_goes_along_and_follows_what_is_found(shape):
+    """In the mean of the time in which the fastest cross ``LASTS`` cells: by what it was found to be in each step it beat upon solids."""
+    grid = Grid(shape, 0.1)
+    phi, out, velocity, weight = grid.array(), grid.array(), grid.velocity(), grid.velocity()
+    phi.fill(-BELOW * grid.dx)
+    crowding, room, dt = Crowding(grid, walls_of(grid), None), grid.array(), 0.1
+
+    def find(x, crossed=1.0):
+        speed = np.zeros((len(x), grid.dim))
+        speed[:, 0] = 2 * grid.dx / dt  # two cells in a step, along the first axis
+        particles = particles_at(grid, x, speed)
+        Transfer(grid).to_faces(particles, velocity, weight)
+        crowding.find(particles, weight, phi, velocity, out, room, dt, crossed)
+        return grid.to_numpy(out)
+
+    q = (np.indices([n * 4 for n in shape]).reshape(grid.dim, -1).T + 0.5) / 4
+    inner = (slice(1, -1),) * grid.dim
+    whole = find(q, 100.0)[inner].mean()
+    out.fill(0.0)
+    for k in range(1, 6):
+        np.testing.assert_allclose(
+            find(q)[inner], (1 - np.exp(-k / LASTS)) * whole, rtol=0.02
+        )  # from beside a wall, where lattices weigh otherwise
+    spot, moved = np.zeros(shape, np.float32), np.zeros(shape)
+    spot[(2,) * grid.dim], moved[(4, *(2,) * (grid.dim - 1))] = 1.0, np.exp(-1 / LASTS)
+    grid.from_numpy(out, spot)
+    np.testing.assert_allclose(find(lattice(grid)), moved, atol=2e-5)
 
 
 @SHAPES

@@ -6,12 +6,15 @@ then found to be too many or too few drives a wave. Beside solids, the core and 
 particles on one side only, there are only counts.
 """
 
-from .._ti import ti
+import math
+
+from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, cells_of, flat, int_vector, kernel_family, neighbour
+from ..kernels import Array, cells_of, copy_values, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
+from ..operators.interpolation import sample
 from .core import BELOW, Core, closed_all_over, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .level_set import MOST_OFF
@@ -20,6 +23,8 @@ from .particles import FULL, PER_AXIS, Particles
 
 RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
+LASTS = 4.0
+"""Cells that the fastest cross while a mean over time follows what is found: each change of it from step to step is a blow of pressure."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
 DEEP = BELOW - max(MOST_OFF.values()) - 0.01
@@ -74,9 +79,38 @@ def _within(J, s, ground):
     return ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
 
 
+@argument
+class _Past:
+    """What was found in the step before, which has gone along with a velocity since: ``shift`` is cells for each m/s.
+
+    ``follows`` is by how much it counts in the unit of what is found now, and ``news`` by how much that.
+    """
+
+    found: object
+    velocity: object
+    shift: object
+    follows: object
+    news: object
+
+    @ti.func
+    def mean_with(self, new, c, I, s, weight: Array, n):
+        """What is found now, in the mean with it."""
+        found = self.news * new
+        if self.follows > 0:
+            q = ti.cast(I, ti.f32)
+            for axis in ti.static(range(n.n)):
+                face = c + axis * cells_of(s, n)
+                for end in ti.static((0, s[axis])):
+                    if weight[face + end] > 0:
+                        q[axis] -= ti.f32(0.5) * self.shift * self.velocity[face + end]
+                q[axis] = ti.min(ti.max(q[axis], ti.f32(1.0)), ti.cast(n[axis], ti.f32))
+            found += self.follows * sample(self.found, 0, q, n)
+        return found
+
+
 @ti.func
-def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, rate):
-    """The divergence, 1/s, that takes ``rate`` of what particles are too many for the room around, or deep down too few."""
+def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: Array, ground, past):
+    """The divergence, 1/s, that takes a part of what particles are too many for the room around, or deep down too few."""
     out[c] = ti.f32(0.0)
     if phi[c] < 0 and ground.cored_at(c) == 0:
         n, dx = ground.solids.n, ground.solids.dx
@@ -105,8 +139,9 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         own = ti.cast(starts[cell + 1] - starts[cell], ti.f32) / ti.f32(1.0 * FULL[s.n])
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
         # Beside the surface cells are not full, and lack nothing.
-        if within == 0 and (crowd > 0 or highest <= ti.f32(-DEEP) * dx):
-            out[c] = rate * crowd
+        least = ti.f32(-1e9) if highest <= ti.f32(-DEEP) * dx else ti.f32(0.0)
+        if within == 0:
+            out[c] = ti.max(past.mean_with(ti.max(crowd, least), c, I, s, weight, n), least)
 
 
 @kernel_family
@@ -122,14 +157,19 @@ def crowding_kernels(loops, given, cored):
         core: IntArray,
         out: Array,
         closed: Flags,
-        rate: ti.f32,
+        before: Array,
+        velocity: Array,
+        shift: ti.f32,
+        follows: ti.f32,
+        news: ti.f32,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored, closed)
-        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, rate))
+        past = _Past(before, velocity, shift, follows, news)
+        each_cell(n, _write_crowding, (weight, starts, phi, out, ground, past))
 
     return (find_crowding,)
 
@@ -142,20 +182,28 @@ class Crowding:
         walls: Its sides.
         solids: What stands in it, where it is now.
         core: What of the liquid has no particles, and is full.
+
+    Attributes:
+        rate: What part of too many particles the divergence that was found last takes in a second; 0 where there is none.
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
         self._closed = closed_all_over(walls)
         self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
+        self.rate = 0.0
 
-    def find(self, particles: Particles, weight, phi, out, dt: float, crossed: float = 1.0) -> None:
+    def find(self, particles: Particles, weight, phi, velocity, out, room, dt: float, crossed: float = 1.0) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
 
-        ``weight`` is what ``Transfer.to_faces`` has found. Less where the fastest have ``crossed`` less than a cell: else short
-        steps would stir the liquid by what is noise.
+        Less where the fastest have ``crossed`` less than a cell: else short steps would stir the liquid by what is noise.
+        ``weight`` and ``velocity`` are what ``Transfer.to_faces`` has found, ``out`` is what this did the step before, ``room`` any array.
         """
-        rate = min(crossed, 1.0) * RESTORED / dt
+        rate, news = min(crossed, 1.0) * RESTORED / dt, -math.expm1(-crossed / LASTS)
+        follows = (1.0 - news) * rate / self.rate if self.rate > 0 else 0.0
+        self.rate = rate
+        copy_values(out, room)
         core, cored = cover_of(self._core, particles.starts)
         kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
         where = ground_of(self.grid, self.solids, self._nothing)
-        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, rate, *where)
+        past = room, velocity, dt / self.grid.dx, follows, news * rate
+        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)

@@ -313,7 +313,8 @@ class Liquid:
             self.lead.add(velocity, 1.0)
             self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
-        self._crowding.find(self.particles, self._weight, self.phi, self.expansion, dt, crossed)
+        room = self._scratch.first
+        self._crowding.find(self.particles, self._weight, self.phi, velocity, self.expansion, room, dt, crossed)
         self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, self.phi, FEW_LAYERS)
 
@@ -430,7 +431,7 @@ class Liquid:
             "ahead": self.lead.ahead,
             "owed": [self.owed.get(i, 0.0) for i in range(max(self.owed, default=-1) + 1)],
         }
-        numbers |= {"core": self.core.cells, "dropped": self.core.dropped}
+        numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
             foam, numbers["foam"] = self.foam.state()
             arrays |= {f"foam/{name}": values for name, values in foam.items()}
@@ -463,7 +464,7 @@ class Liquid:
         self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.owed = {i: float(owed) for i, owed in enumerate(numbers.get("owed", ()))}
-        self.lead.ahead = float(numbers.get("ahead", 0.0))
+        self.lead.ahead, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("ahead", "spreads"))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:
             self.foam.particles.clear()
