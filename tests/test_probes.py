@@ -468,6 +468,24 @@ def test_of_a_liquid_what_is_below_the_surface_passes_a_plane(dim):
         assert (row["x"], row["y"]) == pytest.approx((depth, 0.5), abs=1e-3)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+@pytest.mark.parametrize("width", [1.5, 2.0, 3.0])
+def test_a_sheet_of_few_cells_passes_a_plane_with_all_of_its_width(width, shift):
+    """The ends of a face's line may both be dry: a sheet of 1.5 cells passed with 0.63 of what it is, one that a tap lets fall with 0.16."""
+    dx = 1 / 32
+    low, high = (0.5 + (shift + side * width / 2) * dx for side in (-1, 1))
+    scene = water([1.0, 1.0], 32, [([low, 0.3], [high, 0.9])], fluid={"gravity": [0.0, 0.0]})
+    simulation = Simulation(scene.with_values({"liquid.bodies.0.velocity": [0.0, -1.0]}))
+    plane = {"name": "q", "kind": "plane", "quantity": "volume", "axis": "y", "position": 0.5}
+    with Probes(simulation, [plane]) as probes:
+        for _ in range(4):
+            simulation.step(0.01)
+        passes = -probes.rows[-1]["q"]
+    wet = np.clip(0.5 - simulation.to_numpy("level set")[:, 16] / dx, 0, 1).sum() * dx
+    assert passes == pytest.approx(wet, rel=0.03)
+    assert passes == pytest.approx(width * dx, rel=0.1)  # of particles 1/3 of a cell apart
+
+
 def test_a_gauge_says_how_deep_a_liquid_is_and_how_far_it_reaches(dim):
     """Upright in a pool that a block stands in, along its floor, aslant through it; the volume is that of cells, cut ones too."""
     depth, dx = 0.41, 1 / 16

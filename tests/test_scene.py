@@ -289,6 +289,8 @@ def test_the_search_for_numbers_finds_them():
         ({"fluid.gravity": [0.0, math.nan, 0.0]}, ["fluid.gravity.1", "nan"]),
         ({"fluid.gravity": [0.0, -9.81]}, ["fluid.gravity", "2", "3"]),
         ({"fluid.gravity": -9.81}, ["fluid.gravity is -9.81", "a list of numbers"]),
+        ({"liquid": {"bodies": 3}}, ["liquid.bodies is 3", "a list of tables"]),
+        ({"sources": 3}, ["sources is 3", "a list of tables"]),
         ({"domain.size": [1.0, 0.0, 1.0]}, ["domain", "size", "0.0", "greater than or equal"]),
         ({"domain.size": [1.0]}, ["domain.size", "[1.0]", "2"]),
         ({"domain.size": []}, ["domain.size", "[]", "2"]),

@@ -85,7 +85,8 @@ def _is_vacant(cloud, cell, seed):
 @ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
     seed, n, wanted = seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
-    if shape.has(ground.solids.origin + seed * ground.solids.dx):
+    # As if places lay a little higher: of two rows on opposite sides of a box one lies in it, not neither.
+    if shape.has(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
         wanted = ground.is_free(seed)
         for around in range(ti.static(3**I.n)):
             J = neighbour(I, around)

@@ -212,6 +212,10 @@ def _first_of(problems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return next(beside, first)
 
 
+TABLES = ("sources", "solids", "bodies", "parts", "pictures", "probes")
+"""Keys whose values are lists of tables."""
+
+
 def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str, Any]) -> str:
     """The first problem as one sentence that names the key, its value and what is allowed."""
     problems = error.errors(include_url=False)
@@ -247,7 +251,6 @@ def sentence(error: ValidationError, model: type[BaseModel], values: Mapping[str
             f"or a table with {', '.join(keys)} and {last}; kinds are {', '.join(Boundary)}."
         )
     allowed = problem["msg"].replace("Input should", "it should", 1).replace("Tuple should", "it should", 1)
-    allowed = allowed.replace(" after validation", "").replace(
-        "a valid tuple", "a list of numbers" if is_number(problem["input"]) else "a list"
-    )
+    listed = "a list of tables" if path[-1] in TABLES else "a list of numbers" if is_number(value) else "a list"
+    allowed = allowed.replace(" after validation", "").replace("a valid tuple", listed)
     return f"{where} is {shown}: {allowed[0].lower() + allowed[1:]}."

@@ -109,9 +109,12 @@ class _Plane:
             if ti.static(J.n == 3):
                 begin[two] += (ti.cast(k, ti.f32) + ti.f32(0.5)) / ti.f32(lines) - ti.f32(0.5)
             end = begin
+            middle = sample(self.level, 0, begin, self.n)
             begin[one] -= ti.f32(0.5)
             end[one] += ti.f32(0.5)
-            total += covered_part(sample(self.level, 0, begin, self.n), sample(self.level, 0, end, self.n))
+            # Half by half: both ends of a line across a sheet that is thinner may be dry.
+            for edge in ti.static((begin, end)):
+                total += ti.f32(0.5) * covered_part(middle, sample(self.level, 0, edge, self.n))
         return total / ti.f32(lines)
 
 
