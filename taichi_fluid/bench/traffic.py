@@ -204,7 +204,7 @@ TRAFFIC = {
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
     "surface_kernels.vent": ("phi pressure", ""),
-    "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts", "out"),
+    "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts before velocity/full@starts", "out"),
     "core_kernels.reach": ("velocity phi", "reached"),
     "core_kernels.carry": ("reached", ""),
     "core_kernels.take_over": ("reached", ""),
