@@ -1,5 +1,6 @@
 """What a solid is: a shape, how it moves, and when it is there."""
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ class SampledDistance:
     values: np.ndarray
     origin: tuple[float, ...]
     spacing: float
+
+
+_SHAPE = f"it is one of {', '.join(SHAPES)}, a ti.func or a SampledDistance"
 
 
 @dataclass(frozen=True)
@@ -68,15 +72,29 @@ class Solid:
                 raise ValueError(f"a solid has a value and a flux of {name}; it has one of them")
         for name in ("a", "b"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        if isinstance(self.shape, str):
-            if self.shape not in SHAPES:
-                raise ValueError(
-                    f"shape is {self.shape!r}; it is one of {', '.join(SHAPES)}, a ti.func or a SampledDistance"
-                )
-            if self.shape != "sphere" and len(self.b) != len(self.a):
-                raise ValueError(f"b is {self.b}; a {self.shape} needs {len(self.a)} coordinates there, as a has")
-            if not self.radius >= 0:
-                raise ValueError(f"radius is {self.radius}; it must be a number of metres, 0 or more")
+        self._require_shape()
+        if not self.end > self.begin:
+            raise ValueError(f"end is {self.end}; it must be later than begin, {self.begin} s")
+
+    def _require_shape(self) -> None:
+        """Raise ValueError for a shape that there is not, or nothing of which is there."""
+        if isinstance(self.shape, SampledDistance):
+            return
+        if not isinstance(self.shape, str):
+            if not getattr(self.shape, "_is_taichi_function", False):
+                raise ValueError(f"shape is {self.shape!r}; {_SHAPE}")
+            if (count := len(inspect.signature(self.shape).parameters)) != 1:
+                raise ValueError(f"shape is a ti.func of {count} arguments; it takes one, the place, m")
+            return
+        if self.shape not in SHAPES:
+            raise ValueError(f"shape is {self.shape!r}; {_SHAPE}")
+        if self.shape != "sphere" and len(self.b) != len(self.a):
+            raise ValueError(f"b is {self.b}; a {self.shape} needs {len(self.a)} coordinates there, as a has")
+        if self.shape == "box" and not min(self.b, default=1.0) > 0:
+            raise ValueError(f"b is {self.b}; half edges of a box must be more than 0 m")
+        if not (self.radius > 0 or (self.shape == "box" and self.radius == 0)):
+            least = "0 or more" if self.shape == "box" else "more than 0"
+            raise ValueError(f"radius is {self.radius}; it must be a number of metres, {least}")
 
     def require(self, dim: int, name: str) -> None:
         """Raise ValueError if this solid does not fit a grid of ``dim`` axes; ``name`` is what to call it."""
