@@ -23,8 +23,9 @@ from .particles import FULL, PER_AXIS, Particles
 
 RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
-LASTS = 4.0
-"""Cells that the fastest cross while a mean over time follows what is found: each change of it from step to step is a blow of pressure."""
+LASTS = 1.0
+"""Cells that the fastest cross while a mean over time follows what is found: each change of it from step to step is a blow of pressure.
+For more of them what is stirred is spread so late that more lies below the surface: `docs/design.md`."""
 UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
 DEEP = BELOW - max(MOST_OFF.values()) - 0.01
@@ -83,7 +84,8 @@ def _within(J, s, ground):
 class _Past:
     """What was found in the step before, which has gone along with a velocity since: ``shift`` is cells for each m/s.
 
-    ``follows`` is by how much it counts in the unit of what is found now, and ``news`` by how much that.
+    ``follows`` is by how much it counts in the unit of what is found now, and ``news`` by how much that; ``rate`` is by how much
+    that does alone.
     """
 
     found: object
@@ -91,6 +93,7 @@ class _Past:
     shift: object
     follows: object
     news: object
+    rate: object
 
     @ti.func
     def mean_with(self, new, c, I, s, weight: Array, n):
@@ -138,10 +141,12 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         cell = ti.cast(c, ti.i32)
         own = ti.cast(starts[cell + 1] - starts[cell], ti.f32) / ti.f32(1.0 * FULL[s.n])
         crowd = ti.max(crowd, ti.f32(0.5) * own - ti.f32(1.0))
-        # Beside the surface cells are not full, and lack nothing.
-        least = ti.f32(-1e9) if highest <= ti.f32(-DEEP) * dx else ti.f32(0.0)
+        # Beside the surface cells are not full, and lack nothing: what they have too many is no mean of what there was.
         if within == 0:
-            out[c] = ti.max(past.mean_with(ti.max(crowd, least), c, I, s, weight, n), least)
+            if highest <= ti.f32(-DEEP) * dx:
+                out[c] = past.mean_with(crowd, c, I, s, weight, n)
+            else:
+                out[c] = past.rate * ti.max(crowd, ti.f32(0.0))
 
 
 @kernel_family
@@ -162,13 +167,14 @@ def crowding_kernels(loops, given, cored):
         shift: ti.f32,
         follows: ti.f32,
         news: ti.f32,
+        rate: ti.f32,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored, closed)
-        past = _Past(before, velocity, shift, follows, news)
+        past = _Past(before, velocity, shift, follows, news, rate)
         each_cell(n, _write_crowding, (weight, starts, phi, out, ground, past))
 
     return (find_crowding,)
@@ -205,5 +211,5 @@ class Crowding:
         core, cored = cover_of(self._core, particles.starts)
         kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
         where = ground_of(self.grid, self.solids, self._nothing)
-        past = room, velocity, dt / self.grid.dx, follows, news * rate
+        past = room, velocity, dt / self.grid.dx, follows, news * rate, rate
         kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)
