@@ -111,7 +111,7 @@ SABOTAGES = {
     ),
     "a corner that nothing holds": Sabotage(
         "liquid/extension.py", "ti.select(open[face] > 0, ti.f32(AIRBORNE), ti.f32(BURIED))", "ti.f32(AIRBORNE)",
-        "test_liquid.py::test_a_plate_that_turns_a_jet_bears_all_of_its_momentum",
+        "test_liquid_pressure.py::test_what_particles_say_within_a_solid_is_held_by_what_is_outside_and_spray_by_nothing",
     ),
     "a file that strangers may make as large as they like": Sabotage(
         "limits.py", 'content = b"" if status.st_size > most else file.read(most + 1)', "content = file.read()[: most]",
