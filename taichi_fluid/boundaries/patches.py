@@ -21,7 +21,7 @@ def shares_of(side: Side, x: Sequence[np.ndarray], axis: int, dx: float, which: 
     for part in side.parts:
         share = part.share(x, axis, dx) if which == CENTRES else part.area(x, axis, dx)
         shares = [*((1.0 - share) * each for each in shares), share]
-    if which == CENTRES:
+    if which == CENTRES or not side.parts:
         return shares
     kinds, centres = [patch.kind for patch in side.patches], shares_of(side, x, axis, dx)
     leaves = sum(share * kind.lets_out for share, kind in zip(centres, kinds, strict=True)) > 0

@@ -14,6 +14,7 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
+from ..operators.differences import centre_velocity_at
 from ..operators.interpolation import sample
 from .core import BELOW, Core, closed_all_over, cover_of
 from .lattice import Ground, bare_solids, ground_of
@@ -96,17 +97,12 @@ class _Past:
     rate: object
 
     @ti.func
-    def mean_with(self, new, c, I, s, weight: Array, n):
+    def mean_with(self, new, c, I, n):
         """What is found now, in the mean with it."""
         found = self.news * new
         if self.follows > 0:
-            q = ti.cast(I, ti.f32)
-            for axis in ti.static(range(n.n)):
-                face = c + axis * cells_of(s, n)
-                for end in ti.static((0, s[axis])):
-                    if weight[face + end] > 0:
-                        q[axis] -= ti.f32(0.5) * self.shift * self.velocity[face + end]
-                q[axis] = ti.min(ti.max(q[axis], ti.f32(1.0)), ti.cast(n[axis], ti.f32))
+            q = ti.cast(I, ti.f32) - self.shift * centre_velocity_at(self.velocity, c, n)
+            q = ti.min(ti.max(q, ti.f32(1.0)), ti.cast(n, ti.f32))
             found += self.follows * sample(self.found, 0, q, n)
         return found
 
@@ -144,7 +140,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         # Beside the surface cells are not full, and lack nothing: what they have too many is no mean of what there was.
         if within == 0:
             if highest <= ti.f32(-DEEP) * dx:
-                out[c] = past.mean_with(crowd, c, I, s, weight, n)
+                out[c] = past.mean_with(crowd, c, I, n)
             else:
                 out[c] = past.rate * ti.max(crowd, ti.f32(0.0))
 

@@ -5,6 +5,7 @@ cylinder by the ends ``a`` and ``b`` of the axis, a box by its centre ``a`` and 
 the radius.
 """
 
+import functools
 import math
 
 from .._ti import ti
@@ -153,6 +154,7 @@ def cover_of(shape: str):
     return cover
 
 
+@functools.lru_cache(maxsize=64)  # a source that moves asks for each piece of its way
 def fitted(shape: str, dim: int, long: float, radius: float) -> tuple[float, float]:
     """A radius, and by how much what cells of edge 1 then cover counts, so that it is the volume of a shape together.
 
