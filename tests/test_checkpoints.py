@@ -111,6 +111,18 @@ def test_what_no_scene_knows_goes_with_it(tmp_path):
         np.testing.assert_array_equal(simulation.to_numpy(name), other.to_numpy(name))
 
 
+def test_what_was_not_given_again_is_said(tmp_path):
+    """A flow without the solids that it had, or with sides of its scene, would go on as another one in silence."""
+    solid, lid = tf.Solid("sphere", a=(0.5, 0.6), radius=0.1), tf.Side(tf.Boundary.MOVING_WALL, (1.0, 0.0))
+    for own in ({"solids": [solid]}, {"sides": {(1, 1): lid}}):
+        path = tf.save(tf.Simulation(FLOWS["smoke"], **own), tmp_path / "x")
+        with pytest.raises(
+            tf.CheckpointError, match=r"of solids and sides of one's own it was written with .* given are "
+        ):
+            tf.load(path)
+        tf.load(path, **own)
+
+
 class Rain:
     """A stage of one's own, which remembers how often it has rained, and where."""
 

@@ -121,6 +121,11 @@ class Engine:
         return self._scene
 
     @property
+    def own(self) -> dict[str, Any]:
+        """What the caller has given beside the scene: how many solids, and which sides."""
+        return {"solids": len(self._solids), "sides": [list(place) for place in sorted(self._sides)]}
+
+    @property
     def ahead(self) -> float:
         """By how many seconds the velocity is ahead of ``time``: that of a liquid half a step, once it has made one."""
         return 0.0 if self.liquid is None else self.liquid.lead.ahead

@@ -26,6 +26,7 @@ def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
         "steps": engine.steps,
         "pressed": engine.pressed if math.isfinite(engine.pressed) else None,
         "carried": {name: each.components for name, each in state.carried.items()},
+        "own": engine.own,
     }
     if engine.flame is not None:
         arrays["growth"] = engine.flame.growth.to_numpy()
@@ -48,10 +49,12 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
     """Let a flow that was built from the same scene be what ``taken_from`` has found.
 
     Raises:
-        ValueError: for arrays of another grid, or some that are missing; the flow is not to be used then.
+        ValueError: for arrays of another grid, some that are missing, or other solids of one's own; the flow is not to be used then.
         KeyError: for a number that is missing.
     """
     state = engine.state
+    if (own := numbers.get("own", engine.own)) != engine.own:  # kept before that was written
+        raise ValueError(f"of solids and sides of one's own it was written with {own}, and given are {engine.own}")
     state.add({name: count for name, count in numbers["carried"].items() if name not in state.carried})
     wanted = {"velocity": state.velocity.current, "pressure": state.pressure}
     wanted |= {f"carried/{name}": each.current for name, each in state.carried.items()}
