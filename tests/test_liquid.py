@@ -227,14 +227,24 @@ def test_a_jet_gets_no_faster_in_the_corner_of_a_glass():
 
 
 @pytest.mark.parametrize(
-    ("resolution", "front", "edge"), [(40, 0.0, 0.0), (40, 0.25, 0.0), (40, 0.2, 0.2), (40, 0.5, 0.8), (80, 0.25, 0.0)]
+    ("resolution", "front", "edge"),
+    [
+        (40, 0.0, 0.0),
+        (40, 0.25, 0.0),
+        (40, 0.19, 0.2),
+        (40, 0.2, 0.21),
+        (40, 0.3, 0.3),
+        (40, 0.5, 0.8),
+        (80, 0.25, 0.0),
+    ],
 )
 def test_a_plate_that_turns_a_jet_bears_all_of_its_momentum(resolution, front, edge):
     """Wherever in a cell its face and its ends lie, and in every step.
 
     With what of a face is open interpolated between its corners, and cells at the ends that no air came into, the sheet was bent
     around the ends, and it bore 0.73 of that where its face lay a quarter of a cell off; and where a cell is less than a fifteenth
-    of the jet, air opened before it, which slammed shut at 4.5 times the load.
+    of the jet, air opened before it, which slammed shut at 4.5 times the load. Through slivers of faces behind its ends air came in
+    five times as fast as the jet, in steps a fifth as long, and the load swung from 0.85 to 1.13.
     """
     speed, width, dx = 2.0, 0.2, 1 / resolution
     inflow = {"kind": "inflow", "velocity": [speed, 0.0], "lower": [0.7], "upper": [0.7 + width]}
@@ -256,13 +266,15 @@ def test_a_plate_that_turns_a_jet_bears_all_of_its_momentum(resolution, front, e
         )
     )
     simulation.advance(0.8)
-    loads = []
+    loads, speeds = [], []
     while simulation.time < 1.1:
         simulation.step()
         loads.append(simulation.solids.load(0).force[0] / (1000 * speed**2 * width))
+        speeds.append(simulation.speed)
     assert min(loads) > 0.96
-    assert max(loads) < 1.05, "a step half as long as the one before has up to 1.04"
+    assert max(loads) < 1.03
     assert np.mean(loads) == pytest.approx(1.0, abs=0.015)
+    assert max(speeds) < 1.5 * speed
 
 
 @pytest.mark.parametrize("dim", [2, 3])

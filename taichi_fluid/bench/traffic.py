@@ -223,6 +223,7 @@ TRAFFIC = {
     "sink_kernels.take_away": ("position@number", ""),
     "sink_kernels.open_to_air": ("phi", "phi"),
     "surface_gradient_kernels.subtract": ("inv_diag", ""),
+    "surface_gradient_kernels.hold_back": ("open", ""),
     "tension_kernels.smooth": ("a", "out"),
     "tension_kernels.find_curvature": ("a", "out"),
     "tension_kernels.press": ("phi", ""),

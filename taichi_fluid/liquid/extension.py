@@ -1,6 +1,7 @@
 """Velocities continued from where they are known into the air and into solids, layer by layer."""
 
 from dataclasses import replace
+from typing import Any
 
 from .._ti import argument, ti
 from ..boundaries.sides import Boundary, Side
@@ -11,8 +12,8 @@ from ..kernels import (
     ARRAY_BITS,
     Array,
     Operator,
+    Strip,
     address,
-    along_strip,
     cell_of_strip,
     cells_of,
     components,
@@ -121,34 +122,40 @@ def _lacks(mark, layer):
 
 
 @ti.func
-def _extend_at(c, I, s, faces):
+def _extend_face(face, I, s, faces, axis: ti.template()):
     """A face that is not known takes the mean of what those beside it tell that have been before this layer.
 
     Each counts by how much nearer to the surface it lies, so that a velocity goes on along normals (Adalsteinsson, Sethian 1999).
     With equal weights short waves that run up steps of a surface in the grid would grow.
     """
-    u, known = ti.static(faces.u, faces.known)
+    u, also, known = ti.static(faces.u, faces.also, faces.known)
     n, layer = faces.n, faces.layer
-    for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, n)
-        if _lacks(known[face], layer) == 1 and _is_on_grid(I, n, axis) == 1:
-            # Most have nothing beside them: one question settles that.
-            told = ti.i32(0)
+    if _lacks(known[face], layer) == 1 and _is_on_grid(I, n, axis) == 1:
+        # Most have nothing beside them: one question settles that.
+        told = ti.i32(0)
+        for k in ti.static(range(s.n)):
+            for side in ti.static(range(2)):
+                told |= _tells(known[_face_beside(face, I, s, n, axis, k, side)], layer)
+        if told == 1:
+            total, total_also, parts = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
+            away = _distance_at(face, s, faces, axis)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
-                    told |= _tells(known[_face_beside(face, I, s, n, axis, k, side)], layer)
-            if told == 1:
-                total, parts, away = ti.f32(0.0), ti.f32(0.0), _distance_at(face, s, faces, axis)
-                for k in ti.static(range(s.n)):
-                    for side in ti.static(range(2)):
-                        other = _face_beside(face, I, s, n, axis, k, side)
-                        if _tells(known[other], layer) == 1:
-                            part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
-                            total += part * _told_by(other, face, u, known, layer)
-                            parts += part
-                if parts > 0:
-                    u[face] = total / parts
-                    known[face] = ti.select(layer > 0, layer + ti.f32(1.0), layer)
+                    other = _face_beside(face, I, s, n, axis, k, side)
+                    if _tells(known[other], layer) == 1:
+                        part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
+                        total += part * _told_by(other, face, u, known, layer)
+                        total_also += part * _told_by(other, face, also, known, layer)
+                        parts += part
+            if parts > 0:
+                u[face], also[face] = total / parts, total_also / parts
+                known[face] = ti.select(layer > 0, layer + ti.f32(1.0), layer)
+
+
+@ti.func
+def _extend_at(c, I, s, faces):
+    for axis in ti.static(range(s.n)):
+        _extend_face(c + axis * cells_of(s, faces.n), I, s, faces, axis)
 
 
 @ti.func
@@ -158,44 +165,51 @@ def _is_unknown(k, face, known: Array, kept, found: ti.template()):
 
 
 @ti.func
-def _has_known_beside(k, face, s, known: Array, kept, sign, found: ti.template()):
+def _has_known_beside(k, face, s, known: Array, kept, sign, has: ti.template(), found: ti.template()):
     here, nearest = known[cell_of_strip(face, k)], ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         at = lane(face, k)
         nearest = fast_max(fast_max(nearest, sign * known[at - s[axis]]), sign * known[at + s[axis]])
-    found |= ti.cast((here <= 0) & (here != kept) & (nearest > 0), ti.i32)
+    has[ti.i32(0), k] = ti.cast((here <= 0) & (here != kept) & (nearest > 0), ti.i32)
+    found |= has[ti.i32(0), k]
 
 
 @ti.func
 def _extend_strip(c, I, m, s, faces, width: ti.template()):
-    """``_extend_at`` for a strip, if any face of it may have something beside it: of most strips none has."""
+    """``_extend_at`` for those faces of a strip that may have something beside them: most have nothing."""
     known = ti.static(faces.known)
-    n, layer = faces.n, faces.layer
+    n, layer, strip = faces.n, faces.layer, Strip(c, I, m, width)
+    has, any_has = strip.integers(1), ti.i32(0)
     # Those that stay as they are, but right beside the liquid, are airborne; what continues them is found by their sign.
-    found, kept = ti.i32(0), ti.select(layer == 1, ti.f32(1.0), ti.f32(AIRBORNE))
-    sign = ti.select(layer > 0, ti.f32(1.0), ti.f32(-1.0))
+    kept, sign = ti.select(layer == 1, ti.f32(1.0), ti.f32(AIRBORNE)), ti.select(layer > 0, ti.f32(1.0), ti.f32(-1.0))
     for axis in ti.static(range(s.n)):
-        face, on_grid, unknown = c + axis * cells_of(s, n), ti.i32(1), ti.i32(0)
+        face, on_grid, unknown, found = c + axis * cells_of(s, n), ti.i32(1), ti.i32(0), ti.i32(0)
         for k in ti.static(range(s.n - 1)):
             if ti.static(k != axis):
                 on_grid = on_grid & ti.cast(I[k] <= n[k], ti.i32)
         if on_grid == 1:
-            along_strip(m, width, _is_unknown, (face, known, kept, unknown))
+            strip.each(_is_unknown, (face, known, kept, unknown))
             if unknown == 1:
-                along_strip(m, width, _has_known_beside, (face, s, known, kept, sign, found))
-    if found == 1:
+                strip.each(_has_known_beside, (face, s, known, kept, sign, has, found))
+            if found == 1:
+                any_has = ti.i32(1)
+                for k in range(m):
+                    if has[ti.i32(0), k] == 1:
+                        _extend_face(cell_of_strip(face, k), position_of(I, k), s, faces, axis)
+    if any_has == 1:
         row = _row_of(I, n)
         if faces.rows[row] == 0:
             faces.rows[row] = ti.max(layer, ti.f32(0.0)) + ti.f32(1.0)
-        for k in range(m):
-            _extend_at(cell_of_strip(c, k), position_of(I, k), s, faces)
 
 
 @argument
 class _Faces:
-    """A velocity, which of its faces are ``known``, the distance to a surface, the rows that have such faces, and the layer that comes next."""
+    """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, the rows that have such
+    faces, and the layer that comes next.
+    """
 
     u: object
+    also: object
     known: object
     phi: object
     least: object
@@ -265,21 +279,24 @@ def _part_along(solids, c, s, axis: ti.template()):
 
 
 @ti.func
-def _slip_at(c, I, s, u: Array, solids):
+def _slip_at(c, I, s, u: Array, also: Array, solids):
     """Closed faces keep what goes along the solid, and have the solid's own velocity across it."""
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, solids.n)
         if solids.open[face] == 0 and (solids.n >= I).all():
             across = _part_along(solids, c, s, axis)
-            u[face] = across * solids.velocity_at(c, I, s, axis) + (ti.f32(1.0) - across) * u[face]
+            own, along = across * solids.velocity_at(c, I, s, axis), ti.f32(1.0) - across
+            # Both are read first: they may be one.
+            slipped, slipped_also = own + along * u[face], own + along * also[face]
+            u[face], also[face] = slipped, slipped_also
 
 
 @ti.func
-def _clear_unknown_at(c, I, s, u: Array, known: Array, n):
+def _clear_unknown_at(c, I, s, u: Array, also: Array, known: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         if known[face] == 0:
-            u[face] = ti.f32(0.0)
+            u[face] = also[face] = ti.f32(0.0)
 
 
 @ti.func
@@ -312,8 +329,10 @@ def extension_kernels(loops):
         loops.each_cell_in(n * 0 + 1, begins, n, _mark_row, (known, rows, n))
 
     @ti.kernel
-    def extend(velocity: Array, known: Array, phi: Array, least: ti.f32, rows: Array, n: Index, layer: ti.f32):
-        faces = _Faces(velocity, known, phi, least, rows, n, layer)
+    def extend(
+        velocity: Array, also: Array, known: Array, phi: Array, least: ti.f32, rows: Array, n: Index, layer: ti.f32
+    ):
+        faces = _Faces(velocity, also, known, phi, least, rows, n, layer)
         if ti.static(width > 1):
             begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
@@ -322,15 +341,23 @@ def extension_kernels(loops):
             loops.each_cell_in(n * 0 + 1, n + 2, n, _extend_at, (faces,))
 
     @ti.kernel
-    def clear_unknown(velocity: Array, known: Array, n: Index):
-        loops.each_cell_in(n * 0, n + 2, n, _clear_unknown_at, (velocity, known, n))
+    def clear_unknown(velocity: Array, also: Array, known: Array, n: Index):
+        loops.each_cell_in(n * 0, n + 2, n, _clear_unknown_at, (velocity, also, known, n))
 
     @ti.kernel
     def slip(
-        velocity: Array, open: Array, distance: Array, owner: Array, motions: Array, n: Index, origin: Point, dx: ti.f32
+        velocity: Array,
+        also: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, solids))
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, also, solids))
 
     @ti.kernel
     def restore_walls(velocity: Array, gathered: Array, open: Array, n: Index):
@@ -368,31 +395,32 @@ class Extension:
     def from_particles(self, velocity, weight, phi, layers: int) -> None:
         """Continue from faces with a ``weight``, which is overwritten, away from a surface ``phi``, m."""
         self._kernels.mark_weighed(weight, self.grid.n)
-        self._extend(velocity, weight, phi, layers)
+        self._extend((velocity, velocity), weight, phi, layers)
 
-    def from_liquid(self, velocity, known, phi, open, layers: int) -> None:
+    def from_liquid(self, velocity, known, phi, open, layers: int, also=None) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for two
+        So goes on what another velocity may ``also`` be. What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for two
         layers, so that it does not fly into what is at rest; else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
-        self._extend(velocity, known, phi, layers)
-        self._kernels.clear_unknown(velocity, known, self.grid.n)
+        both = velocity, velocity if also is None else also
+        self._extend(both, known, phi, layers)
+        self._kernels.clear_unknown(*both, known, self.grid.n)
         for layer in SPRAY_LAYERS:
-            self._continue(velocity, known, phi, layer)
+            self._continue(both, known, phi, layer)
         if self.solids is not None:
-            self._kernels.slip(velocity, *self.solids.arguments())
+            self._kernels.slip(*both, *self.solids.arguments())
 
     def restore_walls(self, velocity, gathered, open) -> None:
         """Let closed faces and those on sides have what was ``gathered`` from particles, which walls do not know of yet."""
         self._kernels.restore_walls(velocity, gathered, open, self.grid.n)
 
-    def _extend(self, velocity, known, phi, layers: int) -> None:
+    def _extend(self, both: tuple[Any, Any], known, phi, layers: int) -> None:
         if self.grid.loops.rows:
             self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
-            self._continue(velocity, known, phi, layer + 1)
+            self._continue(both, known, phi, layer + 1)
 
-    def _continue(self, velocity, known, phi, layer: float) -> None:
-        self._kernels.extend(velocity, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer))
+    def _continue(self, both: tuple[Any, Any], known, phi, layer: float) -> None:
+        self._kernels.extend(*both, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer))

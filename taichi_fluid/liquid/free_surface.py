@@ -61,9 +61,41 @@ def _press_strip(c, I, m, s, given, width: ti.template()):
             write_strip(c, I, m, s, n, ((given.u, axis),), width, Operator(_pressed_at, (pressed, axis)))
 
 
+@ti.func
+def _fastest_of(c, s, u: Array, phi: Array, open: Array, n):
+    """How fast the fastest face of a cell is, of those that are whole or that liquid is beyond."""
+    fastest = ti.f32(0.0)
+    for axis in ti.static(range(s.n)):
+        for end in ti.static(range(2)):
+            face, beyond = c + end * s[axis] + axis * cells_of(s, n), c + (2 * end - 1) * s[axis]
+            if open[face] == 1 or (open[face] > 0 and phi[beyond] < 0):
+                fastest = ti.max(fastest, ti.abs(u[face]))
+    return fastest
+
+
+@ti.func
+def _hold_back_at(c, I, s, u: Array, p: Array, phi: Array, open: Array, n):
+    """Through what a solid leaves of a face, air is drawn in no faster than the liquid goes that draws it.
+
+    A cell past an edge that hardly anything is in is liquid all the same, and has as much come in as the stream takes along. Where but
+    a sliver of a face is open to the air, that was several times as fast as all else.
+    """
+    for axis in ti.static(range(s.n)):
+        face, below = c + axis * cells_of(s, n), c - s[axis]
+        if open[face] > 0 and open[face] < 1 and (phi[c] < 0) != (phi[below] < 0):
+            wet, sign = ti.select(phi[c] < 0, c, below), ti.select(phi[c] < 0, ti.f32(1.0), ti.f32(-1.0))
+            if p[wet] < 0:
+                u[face] = sign * ti.min(sign * u[face], _fastest_of(wet, s, u, phi, open, n))
+
+
 @kernel_family
 def surface_gradient_kernels(loops):
     IntVector = loops.IntVector
+
+    @ti.kernel
+    def hold_back(velocity: Array, pressure: Array, phi: Array, open: Array, n: IntVector):
+        # In place: faces that others go by stay as they are.
+        loops.each_cell(n, _hold_back_at, (velocity, pressure, phi, open, n))
 
     @ti.kernel
     def subtract(
@@ -72,7 +104,7 @@ def surface_gradient_kernels(loops):
         pressed = _Pressed(velocity, pressure, open, weight, inv_diag, n, scale)
         loops.each_strip_to(n + 2, n, loops.width, _press_strip, (pressed, loops.width))
 
-    return (subtract,)
+    return subtract, hold_back
 
 
 class FreeSurface(Projection):
@@ -129,3 +161,7 @@ class FreeSurface(Projection):
         self.grid.require(self.grid.dim, velocity=velocity)
         system = self.solver.system
         self._surface_gradient.subtract(velocity, pressure, self.open, system.open, system.inv_diag, self.grid.n, scale)
+
+    def hold_back(self, velocity, pressure, phi) -> None:
+        """Let no air be drawn in past the edges of solids faster than the liquid goes that draws it, by a velocity that was projected."""
+        self._surface_gradient.hold_back(velocity, pressure, phi, self.open, self.grid.n)

@@ -93,13 +93,17 @@ class Lead:
             self.add(velocity, -1.0)
             copy_values(velocity, self.velocity)
 
-    def find(self, velocity, ahead, extend):
+    @property
+    def told(self):
+        """Between ``take_off`` and ``find`` the velocity that a step begins with, to be continued as far as what it makes of that; or None."""
+        return self.velocity if self.wanted else None
+
+    def find(self, velocity, ahead):
         """Find it anew, at the end of a step that has made this velocity.
 
         Args:
-            velocity: m/s, continued beyond the surface.
+            velocity: m/s, continued beyond the surface, as ``told`` is.
             ahead: An array to work in.
-            extend: Continues another one as far.
 
         Returns:
             What the particles are to have: ``ahead``, or the velocity where none is wanted.
@@ -109,6 +113,5 @@ class Lead:
             self.velocity = None
         if self.velocity is None:
             return velocity
-        extend(self.velocity)
         lead_kernels(self.grid.loops).find(velocity, self.velocity, ahead, self.grid.n, self._half / self.acts)
         return ahead

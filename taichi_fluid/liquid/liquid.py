@@ -21,7 +21,8 @@ from .lead import Lead
 from .level_set import LevelSet
 from .matching import TIMES, match
 from .motion import Motion
-from .particle_surface import FAR, ParticleSurface
+from .particle_height import FAR
+from .particle_surface import ParticleSurface
 from .particles import FULL, PER_AXIS, Particles
 from .seeding import Seeding
 from .sinks import Sinks
@@ -84,8 +85,7 @@ class Liquid:
         # Particles that each inflow has brought in and that were not poured.
         self.owed: dict[int, float] = {}
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
-        self._known = False
-        self._crossed = 1.0
+        self._known, self._crossed = False, 1.0
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
@@ -355,21 +355,18 @@ class Liquid:
             self._tension.find(self._there.continued(self.phi, REACH, SURE))
             scale = dt * tension / (rho * self.grid.dx)
             self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
-        return projection.project(
-            velocity,
-            pressure,
-            dt=dt,
-            rho=rho,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            expansion=self.expansion,
-        )
+        told: dict[str, Any] = {"dt": dt, "rho": rho, "tolerance": tolerance, "expansion": self.expansion}
+        result = projection.project(velocity, pressure, max_iterations=max_iterations, **told)
+        if self.solids is not None:
+            projection.hold_back(velocity, pressure, self.phi)
+        return result
 
-    def extend(self, velocity) -> None:
-        """Continue a velocity that was projected beyond the surface."""
+    def extend(self, velocity, also=None) -> None:
+        """Continue a velocity that was projected beyond the surface, and another one with it."""
         assert self.projection is not None
-        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS)
-        self._smooth.fill_velocity(velocity, keep=True)
+        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS, also)
+        for each in (velocity,) if also is None else (velocity, also):
+            self._smooth.fill_velocity(each, keep=True)
 
     def scatter(self, velocity, flip: float | None = None) -> None:
         """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio.
@@ -381,8 +378,8 @@ class Liquid:
         """
         if flip is not None:
             self._extend_before()
-        self.extend(velocity)
-        ahead = self.lead.find(velocity, self._scratch.vector, self.extend)
+        self.extend(velocity, self.lead.told)
+        ahead = self.lead.find(velocity, self._scratch.vector)
         before = None if flip is None else self._before
         self._transfer.from_faces(self.particles, ahead, before, flip or 0.0, self.phi)
         self.steps += 1

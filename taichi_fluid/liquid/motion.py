@@ -26,6 +26,8 @@ CLEARANCE = 1e-3
 """How far from a wall or a solid a particle stays, in cells."""
 REBOUND = 0.02
 """How much farther it is if it ran into a closed side, at most: as far as it would have come beyond. Right at a lid it would hang for ever."""
+IN_CELL = {2: 0.71, 3: 0.87}
+"""How far from its middle a place in a cell is at the most, in cells."""
 STRIDE = 0.25
 """The longest part of a way beside solids of which only the end is looked at, in cells: no wall that a grid shows is thinner."""
 
@@ -231,19 +233,55 @@ def _stop_at_sides(k, ways, moving, first, way):
 
 
 @ti.func
-def _move_strip(moving, strip, known, given, third: ti.template()):
-    """The way of ``Way.shift_of`` for particles side by side in memory; those of a ``known`` velocity set out with that."""
-    way, first = loaded(given), strip.first
-    n = way.n
-    ways, velocity = _Ways(strip.matrix(n.n), strip.matrix(n.n), strip.matrix(n.n)), strip.matrix(n.n)
-    strip.each(_set_out, (moving, first, way.step, ways))
+def _find_ways(moving, strip, known, given, ways, third: ti.template()):
+    """The ways of ``Way.shift_of`` for particles side by side in memory; those of a ``known`` velocity set out with that."""
+    n, velocity = given.n, strip.matrix(given.n.n)
+    strip.each(_set_out, (moving, strip.first, given.step, ways))
     for stage in range(known, ti.static(3 if third else 2)):
         sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, n)), velocity, n, True)
-        strip.each(_go_on, (ways, velocity, way.step, stage))
+        strip.each(_go_on, (ways, velocity, given.step, stage))
+
+
+@ti.func
+def _go_strip(moving, strip, ways, way):
+    """Let particles be at the ends of their ways, which nothing but sides is on."""
     touched = ti.i32(0)
-    strip.each(_arrive, (ways, moving, first, way, touched))
+    strip.each(_arrive, (ways, moving, strip.first, way, touched))
     if touched == 1:
-        strip.each(_stop_at_sides, (ways, moving, first, way))
+        strip.each(_stop_at_sides, (ways, moving, strip.first, way))
+
+
+@ti.func
+def _comes_near(k, ways, solids, found: ti.template()):
+    """Whether a way may come to a solid, by the distance of the cell in which it begins."""
+    x = column(ways.start, k)
+    I = ti.min(ti.max(ti.cast(x, ti.i32), 0), solids.n - 1) + 1
+    d = solids.distance[address(flat(I, strides_of(solids.n)), ARRAY_BITS)] / solids.dx
+    found |= ti.cast(_may_touch(d - ti.f32(IN_CELL[x.n]), column(ways.last, k)), ti.i32)
+
+
+@ti.func
+def _move_beside(p, moving, solids, way, third: ti.template()):
+    """A particle on a way on which there may be a solid."""
+    x = vector_at(moving.position, p, moving.room, zero_of(solids.n))
+    d = distance_at(solids, x)
+    if d < 0:
+        x = way.kept(_carried_along(solids, x, way.step))
+        d = ti.f32(0.0)
+    if x[0] > NOWHERE:
+        shift = way.shift_of(x, third)
+        goal = _moved_beside(solids, x, d, shift)
+        x = way.kept(goal)
+        touched = ti.cast(_may_touch(d, shift), ti.i32)
+        for axis in ti.static(range(goal.n)):
+            touched |= way.stops(goal, axis)
+        if touched == 1:
+            v = _stopped(solids, x, vector_at(moving.own, p, moving.room, zero_of(solids.n)))
+            for axis in ti.static(range(goal.n)):
+                if way.stops(goal, axis) == 1:
+                    v[axis] = ti.f32(0.0)
+            set_vector(moving.own, p, moving.room, v)
+    set_vector(moving.position, p, moving.room, x)
 
 
 @kernel_family
@@ -265,13 +303,19 @@ def motion_kernels(loops, third, beside):
     ):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
-            strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
-            _move_strip(moving, strip, known, Way(velocity, n, step, leave), third)
+            strip, way = (
+                Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width),
+                Way(velocity, n, step, leave),
+            )
+            ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
+            _find_ways(moving, strip, known, way, ways, third)
+            _go_strip(moving, strip, ways, loaded(way))
 
     @ti.kernel
     def move_beside(
         position: Array,
         own: Array,
+        known: ti.i32,
         velocity: Array,
         leave: Flags,
         step: ti.f32,
@@ -285,27 +329,21 @@ def motion_kernels(loops, third, beside):
         origin: Point,
         dx: ti.f32,
     ):
-        for p in range(number):
-            solids = CutCells(open, distance, owner, motions, n, origin, dx)
-            way, x = Way(velocity, n, step, leave), vector_at(position, p, room, zero_of(n))
-            d = distance_at(solids, x)
-            if d < 0:
-                x = way.kept(_carried_along(solids, x, step))
-                d = ti.f32(0.0)
-            if x[0] > NOWHERE:
-                shift = way.shift_of(x, third)
-                goal = _moved_beside(solids, x, d, shift)
-                x = way.kept(goal)
-                touched = ti.cast(_may_touch(d, shift), ti.i32)
-                for axis in ti.static(range(goal.n)):
-                    touched |= way.stops(goal, axis)
-                if touched == 1:
-                    v = _stopped(solids, x, vector_at(own, p, room, zero_of(n)))
-                    for axis in ti.static(range(goal.n)):
-                        if way.stops(goal, axis) == 1:
-                            v[axis] = ti.f32(0.0)
-                    set_vector(own, p, room, v)
-            set_vector(position, p, room, x)
+        for index in range((number + width - 1) // width):
+            first, moving = index * ti.i32(width), _Moving(position, own, room)
+            strip, way = (
+                Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width),
+                Way(velocity, n, step, leave),
+            )
+            solids, found = CutCells(open, distance, owner, motions, n, origin, dx), ti.i32(0)
+            ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
+            _find_ways(moving, strip, known, way, ways, third)
+            strip.each(_comes_near, (ways, solids, found))
+            if found == 0:
+                _go_strip(moving, strip, ways, loaded(way))
+            else:
+                for p in range(first, first + strip.m):
+                    _move_beside(p, moving, solids, way, third)
 
     return (move_beside if beside else move,)
 
@@ -337,17 +375,8 @@ class Motion:
         grid.require(grid.dim, velocity=velocity)
         kernels = motion_kernels(grid.loops, self.third, self.solids is not None)
         step, room, number = dt / grid.dx, particles.room, particles.count
+        moving = particles.position, particles.velocity, int(known), velocity
         if self.solids is None:
-            own = particles.velocity, int(known)
-            kernels.move(particles.position, *own, velocity, grid.n, self._leave, step, room, number)
+            kernels.move(*moving, grid.n, self._leave, step, room, number)
         else:
-            kernels.move_beside(
-                particles.position,
-                particles.velocity,
-                velocity,
-                self._leave,
-                step,
-                room,
-                number,
-                *self.solids.arguments(),
-            )
+            kernels.move_beside(*moving, self._leave, step, room, number, *self.solids.arguments())

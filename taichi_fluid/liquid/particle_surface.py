@@ -1,10 +1,4 @@
-"""The surface of a liquid from its particles: a signed distance, after Zhu and Bridson (2005).
-
-They take the distance from a point to the weighted mean of the particles around it. Below a plane that mean lies at a
-depth which the kernel alone decides, so the height of the plane follows from it: that is taken here, and not the distance
-less a radius, so that what comes out is a distance on both sides. A mean may also lie in the air between two sheets; there
-the distance to the nearest particle says so. Walls and solids are mirrors, so that a surface meets them as it comes.
-"""
+"""The surface of a liquid from its particles: a signed distance, by those around a place and by the surface that there was."""
 
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
@@ -16,35 +10,21 @@ from ..kernels import (
     add,
     cells_of,
     copy_values,
-    fast_max,
-    fast_min,
     flat,
     float_vector,
     int_vector,
     kernel_family,
-    neighbour,
     room_for_partials,
 )
 from ..operators.ghosts import ghost_kernels
 from ..operators.interpolation import inside_box, sample
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
-from .motion import away_from, distance_at
-from .particles import FULL, Cloud, Particles, vector_at
+from .motion import IN_CELL, away_from, distance_at
+from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
+from .particles import FULL, Cloud, Particles
 from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
 
-REACH = 1.5
-"""How far particles count, in cells: from a centre, what the 3^dim cells around it hold."""
-HEIGHTS = {
-    2: (0.98462, 1.18226, 0.45953, 0.11547, 0.01617, 0.00094),
-    3: (0.97102, 1.15177, 0.44147, 0.1078, 0.01445, 0.0008),
-}
-"""Height above a plane for the depth m of the mean below it, both over ``REACH``: a polynomial of log m, exact to 0.005 for
-heights from -0.7 to 0.8, raised by 0.013 cells (2D) and 0.031 (3D), so that a plane comes out as high as the lattice below it is
-full: particles are few, and to the kernel a row of them is none of a body. With the kernel (1 - r²)³ the mean is known in closed form."""
-FAR = 1.5
-"""The distance that is given, in cells, in the air where there is no surface within reach, and ``BELOW`` in the liquid. Only a
-cell beside one in the air has to know its own, and that is less."""
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
 HALF_FULL, FILM = {2: 0.6, 3: 0.8}, 0.02
@@ -74,85 +54,11 @@ OPENING = 2
 """Cells from where air was, beside a solid, within which there may be air a step later."""
 NEAR = 2.5
 """Cells from a solid within which that is asked for."""
-AT_SOLID, VENTED = {2: 0.71, 3: 0.87}, 0.02
-"""Cells from a solid within which it may cut a cell, and how deep that lies where air comes in between them. So deep it has the pressure
+VENTED = 0.02
+"""How deep a cell that a solid may cut lies where air comes in between them. So deep it has the pressure
 of the air, whose way to it, through what is open of a face past an edge, may be narrow: a sheet that leaves an edge clung to that."""
 GAP = 0.1
 """How deep a gap between particles counts as, in cells: it is no air, and nothing that could do without particles."""
-LONELY, LONELY_RADIUS = 0.6, 0.5
-"""A place is in the air if the nearest particle is farther than this, in cells, and then as far from the surface as from it
-less the second; in an even lattice no place is, up to a fifth of a cell above a plane."""
-
-
-@ti.func
-def _counted(total, way):
-    """``total`` with a particle at ``way`` from the centre: sum of weights, least square of a distance, sum of ways."""
-    result, square = total, way.dot(way)
-    near = fast_max(ti.f32(1.0) - square * ti.f32(1.0 / REACH**2), ti.f32(0.0))
-    w = near * near * near
-    result[0] += w
-    result[1] = fast_min(result[1], square)
-    for axis in ti.static(range(way.n)):
-        result[2 + axis] += w * way[axis]
-    return result
-
-
-@ti.func
-def _summed_in_rows(cloud, c, x, s):
-    """``_summed_around`` where no side and no solid is near: the three cells of a row have their particles one after the other."""
-    n = ti.static(s.n)
-    total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
-    total[1] = ti.f32(1e6)
-    for around in range(ti.static(3 ** (n - 1))):
-        middle = ti.cast(c, ti.i32)
-        for axis in ti.static(range(n - 1)):
-            middle += (around // ti.static(3**axis) % 3 - 1) * ti.cast(s[axis], ti.i32)
-        for i in range(cloud.starts[middle - 1], cloud.starts[middle + 2]):
-            total = _counted(total, vector_at(cloud.position, cloud.order[i], cloud.room, x) - x)
-    return total
-
-
-@ti.func
-def _summed_around(cloud, I, x, s, mirrors, beside):
-    """What the particles of the 3^dim cells around make; those ``beside`` solids with their images."""
-    n = ti.static(s.n)
-    total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
-    total[1] = ti.f32(1e6)
-    for around in range(ti.static(3**n)):
-        J = neighbour(I, around)
-        image, there = mirrors.cell(J, mirrors.solids.n)
-        if there == 1:
-            c = ti.cast(flat(image, s), ti.i32)
-            for i in range(cloud.starts[c], cloud.starts[c + 1]):
-                y = mirrors.seen(vector_at(cloud.position, cloud.order[i], cloud.room, x), J, mirrors.solids.n)
-                total = _counted(total, y - x)
-                if ti.static(mirrors.given):
-                    if beside:
-                        d = distance_at(mirrors.solids, y)
-                        z = y - ti.f32(2.0) * d * away_from(mirrors.solids, y)
-                        if d < REACH and distance_at(mirrors.solids, z) < 0:
-                            total = _counted(total, z - x)
-    return total
-
-
-@ti.func
-def _height_of(total, lift, dim: ti.template()):
-    """Distance to the surface, in cells, that is raised by ``lift``, from what the particles around make."""
-    height = ti.f32(FAR)
-    if total[0] > 0:
-        square = ti.f32(0.0)
-        for axis in ti.static(range(dim)):
-            square += total[2 + axis] * total[2 + axis]
-        depth = ti.log(ti.max(ti.sqrt(square) / (total[0] * ti.f32(REACH)), ti.f32(0.006)))
-        value = ti.f32(0.0)
-        for k in ti.static(range(5, -1, -1)):
-            value = value * depth + ti.f32(HEIGHTS[dim][k])
-        nearest = ti.sqrt(total[1])
-        height = ti.f32(REACH) * value - lift
-        if nearest > LONELY:
-            height = ti.max(height, nearest - ti.f32(LONELY_RADIUS))
-        height = ti.min(ti.max(height, ti.f32(-BELOW)), ti.f32(FAR))
-    return height
 
 
 @argument
@@ -203,22 +109,21 @@ class _Surface:
 @ti.func
 def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     n = ti.static(s.n)
-    distance, beside, near = ti.f32(FAR), ti.i32(0), ti.f32(MOST_OFF[n])
+    distance, away, near = ti.f32(FAR), ti.f32(IMAGED), ti.f32(MOST_OFF[n])
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     if ti.static(mirrors.given):
-        away = distance_at(mirrors.solids, x)
-        beside = ti.cast(away < ti.f32(2 * REACH), ti.i32)
+        away = mirrors.solids.distance[c] / mirrors.solids.dx
         near = ti.select(away < ti.f32(REACH), ti.f32(MOST_OFF_AT_SOLIDS), near)
     mark = marked_around(c, s, marks)
     if mark == SOME or mark & SURE:
         distance = ti.f32(-BELOW)
     elif mark & SOME:
-        total = ti.Vector([ti.f32(0.0) for _ in ti.static(range(2 + n))])
-        if beside == 0 and (I > 1).all() and (mirrors.solids.n > I).all():
-            total = _summed_in_rows(cloud, c, x, s)
-        else:
-            total = _summed_around(cloud, I, x, s, mirrors, beside)
-        distance = _height_of(total, surface.lift[0], n)
+        total = none_of(s)
+        if away >= IMAGED:
+            total = summed_in_rows(cloud, I, x, s, mirrors)
+        elif ti.static(mirrors.given):
+            total = summed_beside(cloud, I, x, s, mirrors, away)
+        distance = height_of(total, surface.lift[0], n)
     # A film on a floor, whose particles lie below the centre, is wet when there is a cell of it.
     own = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
     filled = ti.cast(own, ti.f32) * ti.f32(1.0 / FULL[n])
@@ -289,7 +194,7 @@ def _vent_at(c, I, s, phi: Array, pressure: Array, solids):
     """A cell at a solid that touches air and was sucked at is no deeper than ``VENTED``: air comes in where liquid would part from it."""
     shallow = ti.f32(-VENTED) * solids.dx
     if phi[c] < shallow and pressure[c] < 0:
-        if distance_at(solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(AT_SOLID[s.n]):
+        if distance_at(solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(IN_CELL[s.n]):
             touches = ti.i32(0)
             for axis in ti.static(range(s.n)):
                 for end in ti.static(range(2)):

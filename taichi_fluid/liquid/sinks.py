@@ -6,7 +6,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, float_vector, kernel_family
 from ..operators.shapes import SHAPES
-from .particle_surface import FAR
+from .particle_height import FAR
 from .particles import NOWHERE, Particles, vector_at
 
 

@@ -109,6 +109,16 @@ def _clear_air_at(c, I, s, a: Array, level: Array):
 
 
 @ti.func
+def _clear_past_edges_at(c, I, s, a: Array, level: Array, open: Array, n):
+    """0 in cells that air comes into through what a solid leaves of a face: it may be held back there (``FreeSurface.hold_back``)."""
+    for axis in ti.static(range(s.n)):
+        for end in ti.static(range(2)):
+            face, beyond = c + end * s[axis] + axis * cells_of(s, n), c + (2 * end - 1) * s[axis]
+            if open[face] > 0 and open[face] < 1 and level[beyond] >= 0:
+                a[c] = ti.f32(0.0)
+
+
+@ti.func
 def _wet_square_at(c, I, s, u: Array, level: Array, fluid: Array, n, given: ti.template()):
     """Sum of the squares of the components of a cell, each as far as what lies around its face is liquid, and in no solid."""
     total = ti.f32(0.0)
@@ -167,6 +177,10 @@ def wet_kernels(loops, given):
         each_cell(n, _clear_air_at, (a, level))
 
     @ti.kernel
+    def clear_past_edges(a: Array, level: Array, open: Array, n: IntVector):
+        each_cell(n, _clear_past_edges_at, (a, level, open, n))
+
+    @ti.kernel
     def write_wet_component(velocity: Array, level: Array, out: Array, n: IntVector, axis: ti.i32, weighed: ti.i32):
         each_cell(n, _write_wet_component, (velocity, level, out, n, axis, weighed))
 
@@ -181,6 +195,7 @@ def wet_kernels(loops, given):
 
     return {
         "clear_air": clear_air,
+        "clear_past_edges": clear_past_edges,
         "write_wet_component": write_wet_component,
         "write_wet_part": write_wet_part,
         "wet_squares": wet_squares,
@@ -342,6 +357,8 @@ class Diagnostics:
     def divergence(self, velocity, expansion=None) -> Divergence:
         """Divergence that a velocity has left; on the collocated grid by differences over two cells.
 
+        Of a liquid without that of cells that air comes into past the edge of a solid, which have another one.
+
         Args:
             velocity: Velocity of the grid, m/s.
             expansion: The divergence that it should have, at cell centres, 1/s, which is then taken off; left out, 0.
@@ -362,6 +379,8 @@ class Diagnostics:
         if expansion is not None:
             self._kernels.subtract(divergence, expansion, self.grid.n)
             self._clear_air(divergence)
+            if self.level is not None and self.solids is not None:
+                self._wet.clear_past_edges(divergence, self.level, self.solids.open, self.grid.n)
         largest = self.largest_magnitude(divergence)
         self._kernels.squares(divergence, 1, self.grid.n, self._partials, self._out)
         return Divergence(largest, math.sqrt(numbers_of(self._out)[0] / math.prod(self.grid.shape)))
