@@ -197,15 +197,15 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
                     if has[ti.i32(0), k] == 1:
                         _extend_face(cell_of_strip(face, k), position_of(I, k), s, faces, axis)
     if any_has == 1:
-        row = _row_of(I, n)
+        row = faces.first_row() + _row_of(I, n)
         if faces.rows[row] == 0:
-            faces.rows[row] = ti.max(layer, ti.f32(0.0)) + ti.f32(1.0)
+            faces.rows[row] = faces.order() + ti.f32(1.0)
 
 
 @argument
 class _Faces:
     """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, the rows that have such
-    faces, and the layer that comes next.
+    faces and, behind them all, those that have airborne ones, and the layer that comes next.
     """
 
     u: object
@@ -216,6 +216,25 @@ class _Faces:
     rows: object
     n: object
     layer: object
+
+    @ti.func
+    def first_row(self):
+        """Where the marks begin of rows that have what this layer goes on from."""
+        return ti.select(self.layer > 0, 0, _rows_of(self.n))
+
+    @ti.func
+    def order(self):
+        """Which of its kind the layer is, from 1 on."""
+        return ti.select(self.layer > 0, self.layer, ti.f32(BURIED) - self.layer)
+
+
+@ti.func
+def _rows_of(n):
+    """How many rows there are, those of ghosts too."""
+    rows = n[0] + 2
+    for axis in ti.static(range(1, n.n - 1)):
+        rows = rows * (n[axis] + 2)
+    return rows
 
 
 @ti.func
@@ -229,8 +248,8 @@ def _row_of(I, n):
 
 @ti.func
 def _mark_row(c, I, s, known: Array, rows: Array, n):
-    """Mark the row that begins here by 1 if any of its faces is known or airborne, by ``ALL_KNOWN`` if all are known, else by 0."""
-    last, some, lacking = ti.static(s.n - 1), ti.i32(0), ti.i32(0)
+    """Mark the row that begins here by 1 if any of its faces is known, by ``ALL_KNOWN`` if all are, else by 0; and by 1 if any is airborne."""
+    last, some, lacking, airborne = ti.static(s.n - 1), ti.i32(0), ti.i32(0), ti.i32(0)
     for axis in ti.static(range(s.n)):
         on_grid, face = ti.i32(1), c + axis * cells_of(s, n)
         for k in ti.static(range(s.n - 1)):
@@ -239,9 +258,12 @@ def _mark_row(c, I, s, known: Array, rows: Array, n):
         if on_grid == 1:
             for k in range(n[last] + (1 if ti.static(axis == s.n - 1) else 0)):
                 here = known[face + address(k, ARRAY_BITS)]
-                some |= ti.cast((here > 0) | (here == AIRBORNE), ti.i32)
+                some |= ti.cast(here > 0, ti.i32)
                 lacking |= ti.cast(here <= 0, ti.i32)
-    rows[_row_of(I, n)] = ti.select(some == 0, ti.f32(0.0), ti.select(lacking == 0, ti.f32(ALL_KNOWN), ti.f32(1.0)))
+                airborne |= ti.cast(here == AIRBORNE, ti.i32)
+    row = _row_of(I, n)
+    rows[row] = ti.select(some == 0, ti.f32(0.0), ti.select(lacking == 0, ti.f32(ALL_KNOWN), ti.f32(1.0)))
+    rows[_rows_of(n) + row] = ti.cast(airborne, ti.f32)
 
 
 @ti.func
@@ -252,8 +274,8 @@ def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()
     for axis in ti.static(range(last)):
         step = ti.i32(1) if ti.static(axis == last - 1) else faces.n[last - 1] + 2
         for side in ti.static(range(3)):
-            mark = faces.rows[row + (side - 1) * step]
-            around |= ti.cast((mark > 0) & ((mark <= faces.layer) | (faces.layer < 0)), ti.i32)
+            mark = faces.rows[faces.first_row() + row + (side - 1) * step]
+            around |= ti.cast((mark > 0) & (mark <= faces.order()), ti.i32)
     if around == 1 and faces.rows[row] != ti.f32(ALL_KNOWN):
         strips_from(c, I, s, faces.n[last] + 1, width, Operator(_extend_strip, (faces, width)))
 
@@ -388,7 +410,7 @@ class Extension:
         self.grid, self.solids = grid, solids
         self._kernels = extension_kernels(grid.loops)
         # Rows are a CPU's; of those of ghosts, and of the ones beside the last of these, none has anything known.
-        rows = grid.cells // (grid.shape[-1] + 2) + grid.shape[-2] + 2
+        rows = grid.cells // (grid.shape[-1] + 2) * 2 + grid.shape[-2] + 2
         self._rows = ti.ndarray(ti.f32, rows if grid.loops.rows else 1)
         self._rows.fill(0.0)
 
