@@ -342,7 +342,7 @@ class Liquid:
         tension: float = 0.0,
         again: bool = False,
     ) -> SolveResult:
-        """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``.
+        """Take the divergence off a velocity, but for what spreads crowded particles; see ``Projection.project``, ``FreeSurface.hold_back``.
 
         ``tension`` is that of the surface, N/m (2D: N). ``again`` for the same surface, tension does not act once more.
         """
