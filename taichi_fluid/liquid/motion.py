@@ -253,11 +253,11 @@ def _go_strip(moving, strip, ways, way):
 
 @ti.func
 def _comes_near(k, ways, solids, found: ti.template()):
-    """Whether a way may come to a solid, by the distance of the cell in which it begins."""
+    """Whether a way may come to a solid, by the distance of the lower corner of the cell in which it begins."""
     x = column(ways.start, k)
     I = ti.min(ti.max(ti.cast(x, ti.i32), 0), solids.n - 1) + 1
     d = solids.distance[address(flat(I, strides_of(solids.n)), ARRAY_BITS)] / solids.dx
-    found |= ti.cast(_may_touch(d - ti.f32(IN_CELL[x.n]), column(ways.last, k)), ti.i32)
+    found |= ti.cast(_may_touch(d - ti.f32(2 * IN_CELL[x.n]), column(ways.last, k)), ti.i32)
 
 
 @ti.func

@@ -112,7 +112,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
     distance, away, near = ti.f32(FAR), ti.f32(IMAGED), ti.f32(MOST_OFF[n])
     x = ti.cast(I, ti.f32) - ti.f32(0.5)
     if ti.static(mirrors.given):
-        away = mirrors.solids.distance[c] / mirrors.solids.dx
+        away = distance_at(mirrors.solids, x)
         near = ti.select(away < ti.f32(REACH), ti.f32(MOST_OFF_AT_SOLIDS), near)
     mark = marked_around(c, s, marks)
     if mark == SOME or mark & SURE:
