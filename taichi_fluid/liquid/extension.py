@@ -422,8 +422,9 @@ class Extension:
     def from_liquid(self, velocity, known, phi, open, layers: int, also=None) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        So goes on what another velocity may ``also`` be. What particles say of themselves farther than a layer away stays, as spray flies on its own, and is continued for two
-        layers, so that it does not fly into what is at rest; else the velocity becomes 0. What lies within solids slides along them.
+        Another velocity that is ``also`` given goes on from the same faces, as far. What particles say of themselves farther than a
+        layer away stays, as spray flies on its own, and is continued for two layers, so that it does not fly into what is at rest;
+        else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         both = velocity, velocity if also is None else also

@@ -85,7 +85,8 @@ class Liquid:
         # Particles that each inflow has brought in and that were not poured.
         self.owed: dict[int, float] = {}
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
-        self._known, self._crossed = False, 1.0
+        self._known = False
+        self._crossed = 1.0
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:

@@ -303,10 +303,8 @@ def motion_kernels(loops, third, beside):
     ):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
-            strip, way = (
-                Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width),
-                Way(velocity, n, step, leave),
-            )
+            strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
+            way = Way(velocity, n, step, leave)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
             _go_strip(moving, strip, ways, loaded(way))
@@ -331,10 +329,8 @@ def motion_kernels(loops, third, beside):
     ):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
-            strip, way = (
-                Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width),
-                Way(velocity, n, step, leave),
-            )
+            strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
+            way = Way(velocity, n, step, leave)
             solids, found = CutCells(open, distance, owner, motions, n, origin, dx), ti.i32(0)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
