@@ -170,6 +170,7 @@ def doors(dim):
         (walls.add_fluxes, {"rhs": s(), "mask": s(), "name": "smoke", "k": 0, "scale": 1.0}),
         (walls.add_held, {"held": s(), "mask": s(), "component": SCALAR, "name": "smoke"}),
         (walls.slow_inflow, {"velocity": v(), "dt": 0.1}),
+        (walls.narrow, {"level": s()}),
         (solids.enforce, {"velocity": v()}),
         (solids.extend_scalar, {"array": s()}),
         (solids.at_corners, {"array": s()}),

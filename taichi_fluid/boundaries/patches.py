@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import NotFinite
 from ..limits import LARGEST
-from .sides import Profile, Side
+from .sides import Part, Profile, Side
 
 CENTRES, AREAS, ENTERING = range(3)
 """Which patch has a place, where the edge of one lies within a cell: the one that its centre lies in, on an edge both by half; each
@@ -35,6 +35,23 @@ def shares_of(side: Side, x: Sequence[np.ndarray], axis: int, dx: float, which: 
     ]
 
 
+def said_at(
+    said: float | Profile,
+    part: Part | None,
+    x: Sequence[np.ndarray],
+    axis: int,
+    dx: float,
+    time: float,
+    what: str,
+    which: int = CENTRES,
+) -> Any:
+    """A number, or what a ``Profile`` says at places on a side: by areas at the middle of what a part has of each."""
+    if not isinstance(said, Profile):
+        return said
+    places = x if part is None or which == CENTRES else part.middles(x, axis, dx)
+    return said.at(time, places, axis, what)
+
+
 def on_side(
     side: Side,
     number: Callable[[Side], Any],
@@ -57,10 +74,7 @@ def on_side(
     total, weights = np.zeros(shape), np.zeros(shape)
     shares = shares_of(side, x, axis, dx, which)
     for patch, part, share in zip(side.patches, (None, *side.parts), shares, strict=True):
-        said = number(patch)
-        if isinstance(said, Profile):
-            places = x if part is None or which == CENTRES else part.middles(x, axis, dx)
-            said = said.at(time, places, axis, what)
+        said = said_at(number(patch), part, x, axis, dx, time, what, which)
         share = weight(patch) * share
         total += np.where(share > 0, share * said, 0.0)
         weights += share

@@ -7,8 +7,8 @@ import numpy as np
 
 from .._ti import argument, ti
 from ..grid import Grid
-from ..kernels import Array, array_of, kernel_family
-from .patches import CENTRES, on_side, places_on_side, require_finite
+from ..kernels import Array, array_of, copy_values, kernel_family
+from .patches import AREAS, CENTRES, on_side, places_on_side, require_finite
 from .sides import Part, Profile, Side
 
 GHOSTS, FACES_AND_GHOSTS, FACES = range(3)
@@ -96,9 +96,36 @@ def _add_at(c, I, s, added, n):
         a[at] = a[at] + added.scale * added.plane[_place_on_plane(I, n, axis)]
 
 
+@argument
+class Narrowed:
+    """What is ``given`` to the faces of a side of cells of which the inflow has a ``share``: what is ``told`` flows in through each.
+
+    ``level`` is the signed distance to the surface of the liquid, m.
+    """
+
+    told: object
+    share: object
+    level: object
+    given: object
+    upper: object
+    dx: object
+
+
 @ti.func
 def _take_at(c, I, s, a: Array, offset, layer, plane: Array, n, axis: ti.template()):
     plane[_place_on_plane(I, n, axis)] = a[offset + c + layer * s[axis]]
+
+
+@ti.func
+def _narrow_at(c, I, s, narrowed, n, axis: ti.template()):
+    """As much flows in through a cell as is ``told``, however high the liquid stands in it; that is a part of a wall's, 0 to 1."""
+    place, cell = _place_on_plane(I, n, axis), c + s[axis]
+    if narrowed.upper == 1:
+        cell = c + n[axis] * s[axis]
+    if narrowed.share[place] > 0:
+        wet = ti.f32(0.5) - narrowed.level[cell] / narrowed.dx
+        wet = ti.min(ti.max(wet, narrowed.share[place]), ti.f32(1.0))
+        narrowed.given[place] = narrowed.told[place] / wet
 
 
 @kernel_family
@@ -119,7 +146,12 @@ def profile_kernels(loops, axis):
     def take_profile(a: Array, n: Index, offset: ti.i32, layer: ti.i32, plane: Array):
         each_on_plane(n, axis, _take_at, (a, offset, layer, plane, n, axis))
 
-    return {"lay_profile": lay_profile, "add_profile": add_profile, "take_profile": take_profile}
+    @ti.kernel
+    def narrow_profile(told: Array, share: Array, level: Array, given: Array, n: Index, upper: ti.i32, dx: ti.f32):
+        each_on_plane(n, axis, _narrow_at, (Narrowed(told, share, level, given, upper, dx), n, axis))
+
+    kernels = {"lay_profile": lay_profile, "add_profile": add_profile, "take_profile": take_profile}
+    return kernels | {"narrow_profile": narrow_profile}
 
 
 class Plane:
@@ -184,6 +216,20 @@ class Plane:
         self.kernels.add_profile(array, self.grid.n, mask, values, self.end, depth, scale)
 
 
+def require_shapes(side: Side, plane: Plane, named: Callable[[str], str]) -> None:
+    """Refuse what has another shape than its side, before it is asked for; ``named`` is how a message calls something of it.
+
+    Raises:
+        ValueError: naming it.
+    """
+    for patch in side.patches:
+        for suffix, said, one in (("", patch.values, patch.value), ("_flux", patch.fluxes, patch.flux)):
+            for name, values in said.items():
+                for k in range(len(values) if isinstance(values, Sequence) else 1):
+                    if isinstance(profile := one(name, k), Profile):
+                        profile.at(0.0, plane.places, plane.axis, named(name + suffix))
+
+
 class LaidSide:
     """What is laid onto one side, or into its ghosts, of one component.
 
@@ -205,6 +251,26 @@ class LaidSide:
         follows = self._fixed(lambda patch: rule(patch).follows)
         self._left, self._follows = array_of(self._fixed(lambda patch: float(rule(patch).left))), array_of(follows)
         self._weight, self._given = 1.0 - follows, array_of(0.0 * follows)
+        self._told = self._share = self._level = None
+
+    def narrow(self, level) -> None:
+        """From now on let as much flow in as is said through cells of which the inflow has a part, however high a liquid stands there.
+
+        ``level`` is the signed distance to its surface, m, as it is now and whenever this is ``set``.
+        """
+        if self._which != AREAS:
+            return
+        if self._share is None:
+            share = self._fixed(lambda patch: float(patch.kind.through == "given"))
+            self._told, self._share = array_of(0.0 * share), array_of(np.where(share < 1.0, share, 0.0))
+            copy_values(self._given, self._told)
+        self._level = level
+        self._narrow()
+
+    def _narrow(self) -> None:
+        plane = self.plane
+        told, share = self._told, self._share
+        plane.kernels.narrow_profile(told, share, self._level, self._given, plane.grid.n, plane.end, plane.grid.dx)
 
     def _fixed(self, number: Callable[[Side], float]) -> np.ndarray:
         return self.plane.padded(self.plane.numbers(self._side, number, 0.0, self._what, self._which))
@@ -229,6 +295,9 @@ class LaidSide:
             if a != self.plane.axis:
                 self._pad(np.moveaxis(padded, a, 0), n, pads[2 * a], pads[2 * a + 1], a == self.plane.place)
         self._given.from_numpy(np.float32(self._weight * padded).reshape(-1))
+        if self._told is not None:
+            copy_values(self._given, self._told)
+            self._narrow()
 
     @staticmethod
     def _pad(lines: np.ndarray, n: int, lower: tuple[Rule, float], upper: tuple[Rule, float], on_faces: bool) -> None:

@@ -1,6 +1,7 @@
 """What stands on each of the 2·dim sides of the box, and the ghost values that say so to every stencil."""
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -13,7 +14,7 @@ from .coefficients import BoundaryCoefficients
 from .filling import FOLLOWS, GIVEN, LEFT, PRESSURE, SCALAR, WRAPS, boundary_kernels
 from .outflow import Outflow, balance
 from .patches import AREAS, CENTRES, ENTERING
-from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule
+from .profiles import FACES, FACES_AND_GHOSTS, GHOSTS, LaidSide, Plane, Rule, require_shapes
 from .sides import Boundaries, Outside, Part, Profile, Side, as_side, velocity_of
 
 
@@ -43,7 +44,6 @@ class Walls:
         if len(boundaries) != grid.dim or any(len(pair) != 2 for pair in boundaries):
             raise ValueError(f"boundaries must be {grid.dim} pairs (lower, upper), one pair per axis")
         self.grid, self._outside = grid, {} if outside is None else outside
-        self._which = (CENTRES,) * 3 if fills else (CENTRES, AREAS, ENTERING)  # a liquid comes in by whole cells
         self.sides = tuple(tuple(as_side(side) for side in pair) for pair in boundaries)
         self._flat = [side for pair in self.sides for side in pair]
         check_sides(self.sides, grid.shape, grid.dx, fills=fills)
@@ -52,8 +52,9 @@ class Walls:
         self._kernels = boundary_kernels(grid.loops, grid.collocated)
         self._rules, self._changes, self._boxes, self._planes, self._added = {}, {}, {}, {}, {}
         self._laid: dict[tuple, list[LaidSide]] = {}
-        self._time, self._fastest = 0.0, self._find_fastest(0.0)
-        self._require_shapes()
+        self._time, self._fastest, self._level = 0.0, self._find_fastest(0.0), None
+        for i, side in enumerate(self._flat):
+            require_shapes(side, self._plane(i, SCALAR), functools.partial(_named, i))
         leaving = [i for i, side in enumerate(self._flat) if side.is_convected]
         if leaving and grid.collocated:
             raise ValueError("a side is an outflow, which the collocated grid has not; it needs the staggered one")
@@ -90,17 +91,6 @@ class Walls:
                     found.append(float(np.abs(speed).max()))
         return max(found)
 
-    def _require_shapes(self) -> None:
-        """Refuse what has another shape than its side, before it is asked for."""
-        for i, side in enumerate(self._flat):
-            plane = self._plane(i, SCALAR)
-            for patch in side.patches:
-                for suffix, said, one in (("", patch.values, patch.value), ("_flux", patch.fluxes, patch.flux)):
-                    for name, values in said.items():
-                        for k in range(len(values) if isinstance(values, Sequence) else 1):
-                            if isinstance(profile := one(name, k), Profile):
-                                profile.at(0.0, plane.places, plane.axis, _named(i, name + suffix))
-
     def at(self, time: float) -> None:
         """Let what stands on the sides be that of a time, s; the next ``fill`` brings it in."""
         self._time = time
@@ -109,6 +99,13 @@ class Walls:
         for key, laid in self._laid.items():
             for each in [each for each in laid if each.varies]:
                 each.set(time, self._pads(key))
+
+    def narrow(self, level) -> None:
+        """Let as much flow in as is said through cells of a part of a side, however high a liquid stands there; see ``LaidSide.narrow``."""
+        self.grid.require(level=level)
+        self._level = level
+        for laid in itertools.chain(*self._laid.values()):
+            laid.narrow(level)
 
     def convect(self, velocity, dt: float) -> None:
         """Let what stands on outflows be what a ``velocity`` brings there in ``dt`` seconds."""
@@ -213,9 +210,11 @@ class Walls:
                         lambda patch, i=i: self._side_rule(i, patch, *key),
                         FACES_AND_GHOSTS if on_faces else GHOSTS,
                         what,
-                        self._which[AREAS if on_faces else ENTERING if component == SCALAR else CENTRES],
+                        AREAS if on_faces else ENTERING if component == SCALAR else CENTRES,
                     )
                     laid.set(self._time, self._pads(key))
+                    if self._level is not None:
+                        laid.narrow(self._level)
                     self._laid[key].append(laid)
         return self._laid[key]
 
@@ -446,7 +445,7 @@ class Walls:
         """What the patches of a side say, to the cells ``depth`` from it."""
         plane = self._plane(i, component)
         key = (i, component, what)
-        values = plane.numbers(self._flat[i], number, self._time, _named(i, what), self._which[which])
+        values = plane.numbers(self._flat[i], number, self._time, _named(i, what), which)
         room = self._added.setdefault(key, plane.array())
         padded = np.zeros(plane.shape, np.float32)
         padded[plane.inner] = values

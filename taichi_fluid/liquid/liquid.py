@@ -17,13 +17,14 @@ from .crowding import Crowding
 from .extension import Extension, smooth_walls
 from .foam import Foam
 from .free_surface import FreeSurface
+from .inlets import Inlets
 from .lead import Lead
 from .level_set import LevelSet
 from .matching import TIMES, match
 from .motion import Motion
 from .particle_height import FAR
 from .particle_surface import ParticleSurface
-from .particles import FULL, PER_AXIS, Particles
+from .particles import FULL, Particles
 from .seeding import Seeding
 from .sinks import Sinks
 from .spacing import Spacing
@@ -46,6 +47,7 @@ class Liquid:
         particles: What it consists of.
         phi: Signed distance to its surface at cell centres, m, negative in the liquid; within one and a half cells.
         lead: By how much its particles are faster than the faces between two steps, if ``lead.wanted``.
+        inlets: Its inflows.
         core: What of it lies so deep that it has no particles; ``core.keep`` says how deep that is.
         shallow: Shapes of ``operators.shapes``, in metres, around which there are particles however deep they lie: sources, sinks.
         steps: How many times it was told by ``scatter`` what a step has made of it.
@@ -54,7 +56,7 @@ class Liquid:
 
     Args:
         grid: A staggered grid.
-        walls: Its sides: closed, open, or inflows, in front of which one's own ``pour`` has to keep the cells full.
+        walls: Its sides: closed, open, or inflows.
         scratch: Arrays to work in.
         solids: What stands in it.
         drains: Whether ``drain`` will be called.
@@ -74,6 +76,7 @@ class Liquid:
         self._there = LevelSet(grid, scratch)
         self._seeding = Seeding(grid, solids, self.core)
         self._crowding, self._spacing = Crowding(grid, walls, solids, self.core), Spacing(grid, solids)
+        self.inlets = Inlets(grid, walls, solids)
         self._sinks, self._drained, self.shallow = Sinks(grid), list[tuple](), list[tuple]()
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
@@ -82,8 +85,6 @@ class Liquid:
         # Whether what was the surface has gone along since it was found.
         self._gone = False
         self.target = self.steps = 0
-        # Particles that each inflow has brought in and that were not poured.
-        self.owed: dict[int, float] = {}
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
         self._known = False
         self._crossed = 1.0
@@ -111,7 +112,7 @@ class Liquid:
         self._empty()
         self.target = self.steps = 0
         self._seeding.begin()
-        self.owed.clear()
+        self.inlets.clear()
         self._drained.clear()
         self.lead.ahead = 0.0
         self.phi.fill(FAR * self.grid.dx)  # there was none
@@ -173,37 +174,29 @@ class Liquid:
         self._seeding.drive(self.particles, shape, a, b, radius, velocity)
         return added
 
-    def let_in(
-        self,
-        inlet: int,
-        axis: int,
-        middle: Sequence[float],
-        half: Sequence[float],
-        velocity: Sequence[float],
-        time: float,
-        open: float = 1.0,
-    ) -> None:
-        """Pour what an inflow has filled in a step; what it has brought in and was not poured is to be made elsewhere.
+    def let_in(self, time: float, dt: float) -> None:
+        """Let in what inflows bring within ``dt`` seconds from a ``time`` on; what there is no room for is to be made elsewhere.
 
-        A row of the lattice comes in as a whole. Where the liquid is slower than the inflow, beside walls say, there is no room for
-        the next one, and where it is faster there is room for more: what is short of more than a row is owed.
-
-        Args:
-            inlet: A number of the inflow.
-            axis: Along which it flows.
-            middle: Of the box that it has filled, m.
-            half: Of the edges of that, m.
-            velocity: What it brings along, m/s.
-            time: At the end of the step, s.
-            open: The part of it that solids leave open; 0 where that is not known, and nothing owed.
+        After each ``carry``, and before that ``drive_inlets``. Beside walls, say, the liquid may be slower than the inflow.
         """
-        added = self.pour("box", middle, half, 0.0, velocity, time)
-        grid, per_axis = self.grid, PER_AXIS[self.grid.dim]
-        brought = open * FULL[grid.dim] * math.prod(2.0 * each / grid.dx for each in half)
-        row = brought * grid.dx / (per_axis * 2.0 * half[axis])
-        owed = max(self.owed.get(inlet, 0.0) + brought - added, -row)
-        extra = max(math.floor(owed - row), 0)
-        self.target, self.owed[inlet] = self.target + extra, owed - extra
+        self._known = False
+        self.particles.place()
+        entering = self.inlets.let_in(self.particles, time, dt)
+        self.target += entering.let_in + entering.crowded
+        if self._leaves:  # the next sort takes them for particles that have left
+            self.target += entering.shut + entering.crowded
+
+    def drive_inlets(self, velocity, time: float, dt: float) -> None:
+        """Let a velocity on the faces be that of what inflows bring within ``dt`` seconds from a ``time`` on, before ``carry``."""
+        if self.inlets.each:
+            self._known = False
+            self.inlets.drive(velocity, time, dt)
+            if self.lead.velocity is not None:
+                self.inlets.drive(self.lead.velocity, time, dt, 0.0)
+
+    def at(self, time: float) -> None:
+        """Let sides move as they do at a ``time``, s, where that is what particles see of them."""
+        self._smooth.at(time)
 
     def drive(
         self, faces, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float]
@@ -281,6 +274,8 @@ class Liquid:
         if self._drained:
             self._surface.fill_ghosts(self.phi)
         self._drained.clear()
+        for walls in (self.walls, self._smooth) if self.inlets.each else ():
+            walls.narrow(self.phi)
 
     def distance_in_cells(self):
         """The distance to the surface as far as two cells, and three beyond, in cells, in an array that others work in."""
@@ -422,12 +417,11 @@ class Liquid:
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
-        arrays |= {name: array.to_numpy() for name, array in self._kept().items()}
+        arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
         numbers |= {
             "known": self._known,
             "ahead": self.lead.ahead,
-            "owed": [self.owed.get(i, 0.0) for i in range(max(self.owed, default=-1) + 1)],
         }
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
@@ -461,7 +455,7 @@ class Liquid:
         self.particles.restore_state(arrays, numbers)
         self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
-        self.owed = {i: float(owed) for i, owed in enumerate(numbers.get("owed", ()))}
+        self.inlets.restore_state(arrays)
         self.lead.ahead, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("ahead", "spreads"))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:

@@ -45,7 +45,7 @@ AT_ONCE = 0.1
 EVERYWHERE = 2.0
 """What is more likely than all others."""
 RIM = 0.51
-"""How far beyond a source, in cells, faces have its velocity, so that all that lies in it goes along with that."""
+"""How far beyond a source or an inflow, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
 """How deep, in cells, a cell lies at least where particles are put that have been taken away elsewhere."""
 
@@ -83,15 +83,24 @@ def _is_vacant(cloud, cell, seed):
 
 
 @ti.func
+def is_room_for(seed, I, cloud, n):
+    """Whether no particle is nearer to a seed in the cell ``I`` than to all others."""
+    vacant = ti.i32(1)
+    for around in range(ti.static(3**I.n)):
+        J = neighbour(I, around)
+        if vacant == 1 and (ti.min(ti.max(J, 1), n) == J).all():
+            vacant = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed)
+    return vacant
+
+
+@ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
-    seed, n, wanted = seed_of(I, place, shape.shift), ground.solids.n, ti.i32(0)
+    seed, wanted = seed_of(I, place, shape.shift), ti.i32(0)
     # As if places lay a little higher: of two rows on opposite sides of a box one lies in it, not neither.
     if shape.has(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
         wanted = ground.is_free(seed)
-        for around in range(ti.static(3**I.n)):
-            J = neighbour(I, around)
-            if wanted == 1 and (ti.min(ti.max(J, 1), n) == J).all():
-                wanted = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed)
+        if wanted == 1:
+            wanted = is_room_for(seed, I, cloud, ground.solids.n)
     return wanted
 
 

@@ -1,11 +1,11 @@
 """A liquid in a scene: what lies in the box at time 0, how it is moved and shown; and what it cannot be together with."""
 
-import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..boundaries.checks import check_enters
 from .fields import NOT_CARRIED, Colour, Config, Edges, Vector, number
 from .shapes import Ball, Block, Long
 
@@ -133,6 +133,7 @@ def require_liquid(scene: Any) -> None:
         return
     for where, value, reason in _of_gas(scene):
         raise ValueError(f"{where} is {value!r}; a scene with a [liquid] {reason}")
+    check_enters(scene.domain.sides, scene.domain.shape, scene.domain.dx)
     for where, count in _counts(scene.liquid):
         if count != scene.dim:
             raise ValueError(f"{where} has {count} coordinates; the box has {scene.dim} axes")
@@ -184,7 +185,7 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
         for end, side in enumerate(pair):
             where = f"domain.boundaries.{axis}.{end}"
             for i, patch in enumerate(side.patches):
-                yield from _of_side(patch, f"{where}.parts[{i - 1}]" if i else where, axis, end)
+                yield from _of_side(patch, f"{where}.parts[{i - 1}]" if i else where)
                 if i and not (side.kind.is_closed and patch.kind.through == "given"):
                     yield (
                         f"{where}.parts[{i - 1}]",
@@ -193,56 +194,12 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
                     )
 
 
-def _of_side(side: Any, where: str, axis: int, end: int) -> Iterator[tuple[str, Any, str]]:
+def _of_side(side: Any, where: str) -> Iterator[tuple[str, Any, str]]:
     """What a side, or a part of it, cannot be."""
     if not (side.kind.is_closed or side.kind.is_open or side.kind.through == "given"):
         yield where, side.kind.name, "has sides that are closed, open, or inflows"
     for name in (*side.values, *side.fluxes):
         yield f"{where}.{name}", "given", "holds no gas, so it is left out"
-    if side.kind.through == "given":
-        if side.profiles:
-            yield f"{where}.velocity", "a profile", "flows in with one velocity, of numbers"
-        elif side.velocity[axis] * (1 - 2 * end) < 0:
-            yield f"{where}.velocity", list(side.velocity), "flows in there, and leaves through open sides"
-
-
-class Inflow(NamedTuple):
-    """A box that an inflow of a liquid fills in a step.
-
-    Attributes:
-        axis: That along which it flows.
-        middle: The middle of the box, m.
-        half: Half of its edges, m.
-        velocity: What it brings along, m/s.
-    """
-
-    axis: int
-    middle: tuple[float, ...]
-    half: tuple[float, ...]
-    velocity: tuple[float, ...]
-
-
-def inflows(scene: Any, dt: float) -> Iterator[Inflow]:
-    """Boxes that the inflows of a scene fill in ``dt``."""
-    domain = scene.domain
-    for axis, pair in enumerate(domain.sides):
-        for end, side in enumerate(pair):
-            for i, patch in enumerate(side.patches):
-                if patch.kind.through != "given" or not patch.velocity[axis]:
-                    continue
-                lower, upper = [0.0] * scene.dim, [n * domain.dx for n in domain.shape]
-                if i:
-                    part = side.parts[i - 1]
-                    others = [a for a in range(scene.dim) if a != axis]
-                    for a, low, high in zip(others, part.lower, part.upper, strict=True):
-                        # Cells whose centre lies in it, as ``Part.covers`` has them.
-                        lower[a] = domain.dx * max(math.ceil(low / domain.dx - 0.5 - 1e-6), 0)
-                        upper[a] = domain.dx * min(math.ceil(high / domain.dx - 0.5 - 1e-6), domain.shape[a])
-                depth = min(abs(patch.velocity[axis]) * dt, upper[axis])
-                lower[axis], upper[axis] = (0.0, depth) if end == 0 else (upper[axis] - depth, upper[axis])
-                middle = tuple(0.5 * (low + high) for low, high in zip(lower, upper, strict=True))
-                half = tuple(0.5 * (high - low) for low, high in zip(lower, upper, strict=True))
-                yield Inflow(axis, middle, half, patch.velocity)
 
 
 def _counts(liquid: Liquid) -> Iterator[tuple[str, int]]:

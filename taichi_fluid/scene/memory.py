@@ -5,7 +5,6 @@ import os
 
 from ..carried import CARRIED, rate_of
 from ..limits import MAX_ARRAY_BYTES
-from .liquid import inflows
 from .rules import Scene
 from .text import SceneError
 
@@ -101,7 +100,9 @@ def most_particles(scene: Scene) -> float:
         else:
             volume = (2 * radius) ** (scene.dim - 1) * (2 * radius + math.dist(a, b))
         own += volume / scene.domain.dx**scene.dim * (9 if scene.dim == 2 else 8)
-    grows = scene.live.pour or any(not source.sink for source in scene.sources) or any(inflows(scene, 1.0))
+    sides = [side for pair in scene.domain.sides for side in pair]
+    flows_in = any(patch.kind.through == "given" for side in sides for patch in side.patches)
+    grows = scene.live.pour or flows_in or any(not source.sink for source in scene.sources)
     return 1.1 * min(box, box if grows else own)
 
 

@@ -311,6 +311,8 @@ class Engine:
     def move_as_at(self, time: float) -> None:
         """Let sides and solids, where those are now, move as they do at ``time``, s; the next filling brings it in."""
         self.walls.at(time)
+        if self.liquid is not None:
+            self.liquid.at(time)
         if self.solids:
             self.solids.move_as_at(time)
 

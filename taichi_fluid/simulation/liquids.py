@@ -10,7 +10,6 @@ from ..pressure.solver import SolveResult
 from ..scene import Liquid as LiquidConfig
 from ..scene import Scene
 from ..scene.expressions import at_time
-from ..scene.liquid import Inflow, inflows
 from .remarks import is_overfull
 
 if TYPE_CHECKING:
@@ -71,9 +70,9 @@ def carry_liquid(engine: Any, dt: float) -> None:
     engine.move_as_at(engine.time + engine.ahead)
     liquid.core.keep(scene.liquid.band)
     liquid.shallow = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
-    entering = [("box", inflow.middle, inflow.half, 0.0, inflow.velocity) for inflow in inflows(scene, dt)]
-    for what in (*_poured(engine, engine.time), *entering):
+    for what in _poured(engine, engine.time):
         liquid.drive(engine.state.velocity.current, *what)
+    liquid.drive_inlets(engine.state.velocity.current, engine.time, dt)
     liquid.motion.third = scene.solver.trace == "rk3"
     liquid.carry(engine.state.velocity.current, dt)
 
@@ -83,26 +82,12 @@ def pour(engine: Any, dt: float) -> None:
     end = engine.time + dt
     for what in _poured(engine, end):
         engine.liquid.pour(*what, end)
-    for i, inflow in enumerate(inflows(engine.scene, dt)):
-        engine.liquid.let_in(i, *inflow, end, _open_part(engine, inflow))
+    engine.liquid.let_in(engine.time, dt)
     for source in engine.scene.sources:
         if source.active(engine.time) and source.sink:
             engine.liquid.drain(source.shape, *source.placed(end))
     if engine.overfull is None and is_overfull(engine):
         engine.overfull = end
-
-
-def _open_part(engine: Any, inflow: Inflow) -> float:
-    """The part of an inflow that solids leave open; 0 of what may be another a step later."""
-    if engine.solids is None or engine.solids.moves:
-        return float(engine.solids is None)
-    grid, open = engine.grid, engine.open_at_rest[inflow.axis]
-    low, high = (
-        [round((x + sign * h) / grid.dx) for x, h in zip(inflow.middle, inflow.half, strict=True)] for sign in (-1, 1)
-    )
-    faces = [slice(a + 1, b + 1) for a, b in zip(low, high, strict=True)]
-    faces[inflow.axis] = 1 if low[inflow.axis] == 0 else grid.shape[inflow.axis] + 1
-    return float(open[tuple(faces)].mean())
 
 
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:

@@ -1,0 +1,291 @@
+"""What inflows bring into a liquid: rows of particles, as many as flow in, and the velocity of the faces that these are among.
+
+Behind a side the particles of an inflow lie in a lattice of its own, that of a full cell but drawn out or pressed together along
+each edge of the inflow so that whole rows fill it. How far two rows lie from one another along the flow is what makes the amount
+exact. One is let in whenever the flow at its place on the side has gone so far since the last.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._ti import ti
+from ..boundaries.checks import check_enters
+from ..boundaries.patches import AREAS, CENTRES, said_at
+from ..boundaries.profiles import Plane
+from ..boundaries.sides import Part, Side, velocity_of
+from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
+from ..errors import NotFinite
+from ..grid import Grid
+from ..kernels import Array, IntArray, array_of, kernel_family
+from .lattice import Ground, bare_solids, ground_of
+from .motion import CLEARANCE
+from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at, zero_of
+from .seeding import RIM, is_room_for
+
+
+class Entering(NamedTuple):
+    """How many particles have been ``let_in``, and how many not: ``shut`` out by solids, and for want of ``room``."""
+
+    let_in: int
+    shut: int
+    crowded: int
+
+
+@kernel_family
+def inlet_kernels(loops, given):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def let_in(
+        position: Array,
+        velocity: Array,
+        affine: Array,
+        order: IntArray,
+        starts: IntArray,
+        room: ti.i32,
+        first: ti.i32,
+        entering: Array,
+        number: ti.i32,
+        refused: IntArray,
+        distance: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+    ):
+        """Put particles behind the ``first`` so many; those for which there is no place are nowhere."""
+        for i in range(number):
+            ground = Ground(bare_solids(distance, n, origin, dx), given)
+            cloud = Cloud(position, velocity, affine, order, starts, room)
+            x, p = vector_at(entering, i, number, zero_of(n)), first + i
+            if ground.is_free(x) == 0:
+                ti.atomic_add(refused[0], 1)
+                x[0] = ti.f32(NOWHERE)
+            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, n) == 0:
+                ti.atomic_add(refused[1], 1)
+                x[0] = ti.f32(NOWHERE)
+            set_vector(position, p, room, x)
+            set_vector(velocity, p, room, vector_at(entering, i + ti.static(loops.dim) * number, number, x))
+            for k in ti.static(range(loops.dim**2)):
+                affine[p + k * room] = ti.f32(0.0)
+
+    @ti.kernel
+    def put(a: Array, where: IntArray, values: Array, scale: ti.f32):
+        for i in range(where.shape[0]):
+            a[where[i]] = scale * values[i]
+
+    return let_in, put
+
+
+class Inlet:
+    """An inflow through a side of the box, or through a part of it.
+
+    Attributes:
+        gone: How far the flow has gone since it let a row in at each place, in distances from row to row, -0.5 to 0.5.
+
+    Args:
+        grid: A staggered grid.
+        axis: That the side is across.
+        end: 0 for the lower side, 1 for the upper.
+        side: What stands there.
+        part: The part of the side; None for all of it.
+        covered: Parts that stand in its place.
+    """
+
+    def __init__(
+        self, grid: Grid, axis: int, end: int, side: Side, part: Part | None = None, covered: Sequence[Part] = ()
+    ):
+        self.grid, self.axis, self.end, self._side, self._part = grid, axis, end, side, part
+        self._what = f"boundaries[{axis}][{end}].velocity"
+        self._planes = [Plane(grid, axis, end, k) for k in range(grid.dim)]
+        self.along = [a for a in range(grid.dim) if a != axis]
+        ends = [(0.0, grid.size[a]) for a in self.along]
+        if part is not None:
+            ends = [
+                (max(low, 0.0), min(high, top))
+                for low, high, (_, top) in zip(part.lower, part.upper, ends, strict=True)
+            ]
+        self._ends = [(low / grid.dx, high / grid.dx) for low, high in ends]
+        # The cells along each edge of the side that any of it lies in.
+        self._inside = [np.arange(math.floor(low + 1e-6), math.ceil(high - 1e-6)) for low, high in self._ends]
+        counts = [max(round((high - low) * PER_AXIS[grid.dim]), 1) for low, high in self._ends]
+        self._rows = [
+            low + (np.arange(count) + 0.5) * (high - low) / count
+            for (low, high), count in zip(self._ends, counts, strict=True)
+        ]
+        widths = [(high - low) / count for (low, high), count in zip(self._ends, counts, strict=True)]
+        self._spacing = 1.0 / (FULL[grid.dim] * math.prod(widths))
+        places: list[np.ndarray] = [*np.ix_(*(rows * grid.dx for rows in self._rows))]
+        places.insert(axis, np.zeros(1))
+        self._uncovered = ~np.any(
+            [np.zeros(counts, bool), *(part.covers(places, axis, grid.dx) for part in covered)], axis=0
+        )
+        self.gone = np.zeros(counts)
+        self._known: np.ndarray | None = None
+        self.varies = any(profile.varies for profile in side.profiles.values())
+
+    def velocity(self, time: float) -> np.ndarray:
+        """What it brings at a time, m/s, components first: at each cell of the side, those outside of it too.
+
+        Raises:
+            NotFinite: where that is no number, or leads out of the box.
+        """
+        if self._known is None or self.varies:
+            found = []
+            for k, plane in enumerate(self._planes):
+                which = AREAS if k == self.axis else CENTRES
+                told = velocity_of(self._side, k), self._part, plane.places
+                values = said_at(*told, self.axis, self.grid.dx, time, self._what, which)
+                values = np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in plane.places)))
+                if k != self.axis:  # from the faces that it lies on
+                    values = 0.5 * sum(np.delete(values, last, k) for last in (0, -1))
+                found.append(np.squeeze(values, self.axis))
+            self._known = np.array(found)
+            self._check(time)
+        return self._known
+
+    def _check(self, time: float) -> None:
+        assert self._known is not None
+        here = self._known[(slice(None), *np.ix_(*self._inside))]
+        into = (1 - 2 * self.end) * here[self.axis]
+        if not np.isfinite(here).all() or (into < 0).any():
+            worst = "not finite" if not np.isfinite(here).all() else f"{into.min():.4g} m/s into the box"
+            raise NotFinite(
+                f"{self._what} is {worst} at t = {time:.4g} s; a liquid flows in there, and leaves through open sides."
+            )
+
+    def advance(self, time: float, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """Go on for ``dt`` seconds from a time on, and return what comes in meanwhile: positions in cells, and velocities, m/s; each row a particle."""
+        grid, axis = self.grid, self.axis
+        cells = [
+            np.clip(rows.astype(int), each[0], each[-1]) for rows, each in zip(self._rows, self._inside, strict=True)
+        ]
+        velocity = self.velocity(time + 0.5 * dt)[(slice(None), *np.ix_(*cells))]
+        into = (1 - 2 * self.end) * velocity[axis] * self._uncovered
+        gone = self.gone + into * dt / (self._spacing * grid.dx)
+        count = np.floor(gone + 0.5).astype(int)
+        self.gone = gone - count
+        which = np.repeat(np.arange(count.size), count.ravel())
+        # Of those that come in at a place the last one has gone least.
+        after = np.arange(len(which)) - np.repeat(np.cumsum(count.ravel()) - count.ravel(), count.ravel())
+        depth = (self.gone.ravel()[which] + 0.5 + after) * self._spacing
+        speeds = velocity.reshape(grid.dim, -1)[:, which]
+        since = depth / np.maximum(into.ravel()[which], 1e-30)
+        positions = np.empty((len(which), grid.dim))
+        positions[:, axis] = depth if self.end == 0 else grid.shape[axis] - depth
+        for a, rows in zip(self.along, np.meshgrid(*self._rows, indexing="ij"), strict=True):
+            positions[:, a] = rows.ravel()[which] + speeds[a] * since
+        return np.clip(positions, CLEARANCE, np.array(grid.shape) - CLEARANCE), speeds.T
+
+    def layers(self, time: float, dt: float) -> tuple[int, int]:
+        """In how many layers faces are among what comes in within ``dt`` seconds from a time on: those across, and those along the side."""
+        velocity = self.velocity(time + 0.5 * dt)
+        depth = np.abs(velocity[(self.axis, *np.ix_(*self._inside))]).max() * dt / self.grid.dx
+        most = self.grid.shape[self.axis]
+        return min(math.ceil(depth + RIM), most), min(math.ceil(depth + RIM - 0.5), most)
+
+    def faces(self, time: float, layers: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Where the faces are, in arrays of a velocity, in so many ``layers``, and how fast they are at a time, m/s."""
+        grid, axis, velocity = self.grid, self.axis, self.velocity(time)
+        places, values = [], []
+        for k in range(grid.dim):
+            # Numbers of cells, the first is 1, in which the faces lie; and cells of the side that say how fast they are.
+            index, said = [np.empty(0, int)] * grid.dim, []
+            depths = np.arange(layers[k != axis])
+            index[axis] = 1 + depths if self.end == 0 else grid.shape[axis] - depths + (k == axis)
+            for a, (low, high), inside in zip(self.along, self._ends, self._inside, strict=True):
+                at = np.arange(grid.shape[a] + 1) if k == a else np.arange(grid.shape[a]) + 0.5
+                beside = np.flatnonzero((at > low - RIM) & (at < high + RIM))
+                index[a] = 1 + beside
+                said.append(np.clip(at[beside].astype(int), inside[0], inside[-1]))
+            flat = sum(i * s for i, s in zip(np.ix_(*index), grid.strides, strict=True)) + k * grid.cells
+            own = np.expand_dims(velocity[k][np.ix_(*said)], axis)
+            places.append(np.asarray(flat).ravel())
+            values.append(np.broadcast_to(own, np.shape(flat)).ravel())
+        return np.concatenate(places), np.concatenate(values)
+
+
+class Inlets:
+    """All inflows of a box.
+
+    Args:
+        grid: A staggered grid.
+        walls: Its sides.
+        solids: What stands in it, where it is now.
+
+    Raises:
+        ValueError: if anything flows out through one.
+    """
+
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
+        check_enters(walls.sides, grid.shape, grid.dx)
+        self.grid, self._solids = grid, solids
+        self.each = [
+            Inlet(grid, axis, end, patch, (None, *side.parts)[i], side.parts[i:])
+            for axis, pair in enumerate(walls.sides)
+            for end, side in enumerate(pair)
+            for i, patch in enumerate(side.patches)
+            if patch.kind.through == "given"
+        ]
+        self._entering, self._refused = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, 2)
+        self._nothing, self._driven = ti.ndarray(ti.f32, 1), dict[int, tuple]()
+
+    def drive(self, velocity, time: float, dt: float, scale: float = 1.0) -> None:
+        """Let the faces that are among what comes in have its velocity, m/s, ``scale`` times."""
+        self.grid.require(self.grid.dim, velocity=velocity)
+        put = self._kernels().put
+        for i, inlet in enumerate(self.each):
+            layers = inlet.layers(time, dt)
+            known = self._driven.get(i, (None,))[0] == layers
+            if not known or inlet.varies:
+                where, values = inlet.faces(time + 0.5 * dt, layers)
+                if not known:
+                    ti.sync()  # what is dropped here may be in use
+                    self._driven[i] = layers, array_of(where, ti.i32), array_of(values)
+                self._driven[i][2].from_numpy(np.float32(values))
+            put(velocity, *self._driven[i][1:], scale)
+
+    def let_in(self, particles: Particles, time: float, dt: float) -> Entering:
+        """Add what comes in within ``dt`` seconds from a time on; ``place`` before and ``sort`` after."""
+        found = [inlet.advance(time, dt) for inlet in self.each]
+        number = sum(len(positions) for positions, _ in found)
+        if not number:
+            return Entering(0, 0, 0)
+        grid, first = self.grid, particles.count
+        rows = np.concatenate([np.concatenate([each[part] for each in found]).T for part in (0, 1)])
+        if self._entering.shape[0] < rows.size:
+            self._entering = ti.ndarray(ti.f32, 2 * rows.size)
+        values = np.zeros(self._entering.shape, np.float32)
+        values[: rows.size] = rows.ravel()
+        self._entering.from_numpy(values)
+        self._refused.fill(0)
+        particles.reserve(first + number)
+        where = self._entering, number, self._refused, *ground_of(grid, self._solids, self._nothing)
+        self._kernels().let_in(*particles.arrays(), first, *where)
+        particles.count += number
+        particles.scattered()
+        shut, crowded = map(int, self._refused.to_numpy())
+        return Entering(number - shut - crowded, shut, crowded)
+
+    def clear(self) -> None:
+        """Have let nothing in yet."""
+        for inlet in self.each:
+            inlet.gone[...] = 0.0
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What it is between two steps."""
+        return {f"inlet {i}": inlet.gone.copy() for i, inlet in enumerate(self.each)}
+
+    def restore_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Be what ``state`` has found; what is missing has let nothing in yet."""
+        for i, inlet in enumerate(self.each):
+            gone = arrays.get(f"inlet {i}", np.zeros(inlet.gone.shape))
+            if gone.shape != inlet.gone.shape:
+                raise ValueError(f"liquid/inlet {i} is of another grid")
+            inlet.gone = gone.astype(float)
+
+    def _kernels(self):
+        return inlet_kernels(self.grid.loops, self._solids is not None)
