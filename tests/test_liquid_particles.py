@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from taichi_fluid.boundaries.sides import Boundary, Side
+from taichi_fluid.boundaries.sides import Boundary, Part, Side
 from taichi_fluid.boundaries.solids import Motion as Moves
 from taichi_fluid.boundaries.solids import Solid, Solids
 from taichi_fluid.boundaries.walls import Walls
@@ -176,6 +176,32 @@ def test_nobody_passes_a_wall_of_one_cell_that_moves(dim):
         x = particles.to_numpy()["position"][:, 0] * 24
         assert (x[ahead] > middle).all() and (x[~ahead] < middle).all(), step
         assert np.abs(x - middle).min() > 0.49, "nobody is in the wall"
+
+
+@pytest.mark.vulkan_too
+@SHAPES
+@pytest.mark.parametrize("beside", [False, True])
+def test_particles_leave_through_the_cells_of_a_side_that_are_open(shape, beside):
+    """Those whose centre lies in an open part, as its faces have it; all others stay within their wall."""
+    grid = Grid(shape, 0.5)
+    part = Part((1.1, 0.4)[: grid.dim - 1], (2.3, 5.0)[: grid.dim - 1], Side("open"))
+    others = [("no-slip", "no-slip")] * (grid.dim - 1)
+    walls = Walls(grid, [("no-slip", Side("no-slip", parts=(part,))), *others])
+    solids = None
+    if beside:
+        solids = Solids(grid, walls, [Solid("box", a=(1.0,) * grid.dim, b=(0.2,) * grid.dim)])
+        solids.update(0.0)
+    across = np.arange(0.05, shape[1], 0.1)
+    places = np.full((len(across), grid.dim), 3.3)
+    places[:, 0], places[:, 1] = shape[0] - 0.2, across
+    particles, velocity = particles_at(grid, places), grid.velocity()
+    velocity.from_numpy(np.repeat([1.0] + [0.0] * (grid.dim - 1), grid.cells).astype(np.float32))
+    Motion(grid, walls, solids).move(particles, velocity, 0.25)
+    particles.sort()
+    stay = np.sort(particles.to_numpy()["position"][:, 1]) / grid.dx
+    # From 2.2 to 4.6 cells these are the third to the fifth one.
+    assert stay == pytest.approx(across[(across < 2.0) | (across > 5.0)], abs=1e-4)
+    assert particles.to_numpy()["position"][:, 0].max() < shape[0] * grid.dx
 
 
 def velocities_after_a_step(grid, solids, places, own, upward, dt):

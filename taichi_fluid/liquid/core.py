@@ -174,12 +174,11 @@ def core_kernels(loops, given):
         shift: Array,
         phi: Array,
         n: Index,
-        leave: Flags,
         step: ti.f32,
         dx: ti.f32,
         band: ti.i32,
     ):
-        core, way = Reached(reached, shift), Way(velocity, n, step, leave)
+        core, way = Reached(reached, shift), Way(velocity, n, step)
         loops.each_strip(n, width, reach_strip, (core, was, Depth(phi, dx, band), way, width))
 
     @ti.kernel
@@ -259,7 +258,6 @@ class Core:
         self.grid, self.solids, self.band, self.cells, self.dropped = grid, solids, 0, 0, 0
         self._ahead, self._kernels = scratch.vector, core_kernels(grid.costly_loops, solids is not None)
         self._closed, self._nothing = closed_all_over(walls), ti.ndarray(ti.f32, 1)
-        self._none = self._closed * 0
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
         self.change = self._partials = self._out = self.marks
         self._shift, self.step, self.went = None, 0.0, self._nothing
@@ -304,10 +302,8 @@ class Core:
         if self.cells:
             copy_values(velocity, self.went)
             self.was, self.marks = self.marks, self.was
-            self._shift, way = shift, self.way_back()
-            self._kernels.reach(
-                velocity, self.was, self.marks, shift, phi, self.grid.n, *way, self.grid.dx, max(self.band, 1)
-            )
+            self._shift, band = shift, max(self.band, 1)
+            self._kernels.reach(velocity, self.was, self.marks, shift, phi, self.grid.n, -self.step, self.grid.dx, band)
 
     def carry(self, velocity) -> None:
         """Find what velocity the core brings along, from that with which it has gone; ``take_over`` comes next."""
@@ -318,10 +314,6 @@ class Core:
         """Have ``take_over`` leave a velocity as it is on the faces of the core."""
         if self.cells:
             copy_values(velocity, self._ahead)
-
-    def way_back(self) -> tuple:
-        """What leads back a step along a velocity: sides that let nothing out, and cells for 1 m/s."""
-        return self._none, -self.step
 
     def take_over(self, velocity, weight) -> None:
         """Set the faces of the core to what ``carry`` has found or ``keep_velocity`` has kept, and their ``weight`` to 1."""

@@ -393,7 +393,8 @@ def smooth_walls(walls: Walls) -> Walls:
 
     def smooth(side: Side) -> Side:
         slips = {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
-        return replace(side, **slips) if side.kind.is_closed else side
+        parts = tuple(replace(part, side=smooth(part.side)) for part in side.parts)
+        return replace(side, parts=parts, **(slips if side.kind.is_closed else {}))
 
     return Walls(walls.grid, [[smooth(side) for side in pair] for pair in walls.sides], fills=True)
 

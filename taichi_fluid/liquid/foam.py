@@ -19,7 +19,7 @@ from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.vectors import length
-from .motion import CLEARANCE, Way, distance_at, pushed_out
+from .motion import CLEARANCE, Way, distance_at, exits_of, pushed_out
 from .particles import NOWHERE, Particles, set_vector, vector_at, zero_of
 
 RATES = {2: 2e3, 3: 1e5}
@@ -150,8 +150,8 @@ def _move_drop(p, drops, way, surf, solids, gravity, dt, has_solids: ti.template
             for _ in range(2):  # in a corner out of one and then of the other
                 y = pushed_out(solids, y, distance_at(solids, y))
             y = way.kept(y)
-    if flies and length(y - goal) > ti.f32(2.0 * CLEARANCE):
-        life = ti.f32(0.0)  # it has wetted a wall
+    if (flies and length(y - goal) > ti.f32(2.0 * CLEARANCE)) or way.leaves(goal) == 1:
+        life = ti.f32(0.0)  # it has wetted a wall, or left
     if life <= 0:
         y[0] = ti.f32(NOWHERE)
     set_vector(drops.position, p, drops.room, y)
@@ -208,13 +208,14 @@ def foam_kernels(loops, has_solids):
         n: Index,
         dx: ti.f32,
         leave: Flags,
+        exits: IntArray,
         gravity: Point,
         dt: ti.f32,
         distance: Array,
         origin: Point,
     ):
         for p in range(number):
-            way, surf = Way(velocity, n, dt / dx, leave), Surf(phi, velocity, n, dx, 0, 0, 0)
+            way, surf = Way(velocity, n, dt / dx, leave, exits), Surf(phi, velocity, n, dx, 0, 0, 0)
             solids = CutCells(None, distance, None, None, n, origin, dx)
             _move_drop(p, Drops(position, motion, life, room), way, surf, solids, gravity, dt, has_solids)
 
@@ -247,7 +248,7 @@ class Foam:
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
         self.grid, self.solids, self.particles = grid, solids, FoamParticles(grid)
         self._kernels = foam_kernels(grid.costly_loops, solids is not None)
-        self._leave = int_vector(2 * grid.dim)(*(int(side.is_open) for pair in walls.sides for side in pair))
+        self._exits = exits_of(walls)
         self._counts, self._offsets = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
         self._nothing = ti.ndarray(ti.f32, 1)
@@ -294,7 +295,7 @@ class Foam:
             velocity,
             grid.n,
             grid.dx,
-            self._leave,
+            *self._exits,
             point(*gravity),
             dt,
             distance,

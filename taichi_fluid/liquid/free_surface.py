@@ -4,6 +4,8 @@ Ghost fluid at the surface (Gibou, Fedkiw, Cheng, Kang 2002) together with cut c
 2007; Ng, Min, Gibou 2009): of second order in the pressure at both.
 """
 
+from typing import Any
+
 from .._ti import argument, loaded, ti
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
@@ -111,7 +113,7 @@ class FreeSurface(Projection):
     """Projects the velocity of a liquid with a surface; what lies in the air stays as it is.
 
     Attributes:
-        open: How far each face is open, as solids leave it.
+        open: How far each face is open, as solids and the parts of sides leave it.
 
     Args:
         grid: A staggered grid.
@@ -122,11 +124,7 @@ class FreeSurface(Projection):
     """
 
     def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, method: str = "auto", solids: Solids | None = None):
-        if solids is None:
-            self.open = grid.velocity()
-            self.open.fill(1.0)
-        else:
-            self.open = solids.open
+        self.open: Any = None
         self._parted = False
         self._surface_gradient = surface_gradient_kernels(grid.loops)
         super().__init__(grid, walls, scratch, method, solids, cut=True)
@@ -136,7 +134,12 @@ class FreeSurface(Projection):
 
         Without one, look whether solids part the box: only there can a liquid be closed in beside one that touches air.
         """
-        sides = self.walls.pressure_sides()
+        sides, opened = self.walls.pressure_sides(), self._opened()
+        if opened is not None:
+            self.open = opened
+        elif self.open is None:
+            self.open = self.grid.velocity()
+            self.open.fill(1.0)
         if phi is not None:
             self.solver.setup_surface(self.open, phi, sides, self._parted, walled=self.solids is not None)
         elif self.solids is not None:

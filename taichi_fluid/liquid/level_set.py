@@ -248,7 +248,7 @@ def level_set_kernels(loops):
 
     @ti.kernel
     def go(phi: Array, out: Array, velocity: Array, n: Index, step: ti.f32, dx: ti.f32):
-        loops.each_strip(n, width, _go_strip, (phi, out, Way(velocity, n, step, None), dx, width))
+        loops.each_strip(n, width, _go_strip, (phi, out, Way(velocity, n, step), dx, width))
 
     return widen, go
 

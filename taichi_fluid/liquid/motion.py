@@ -1,15 +1,20 @@
 """Particles on their way through a velocity: by Runge-Kutta (Ralston 1962), within the box and outside of solids."""
 
+import numpy as np
+
 from .._ti import argument, loaded, ti
+from ..boundaries.patches import places_on_side, shares_of
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import (
     ARRAY_BITS,
     Array,
+    IntArray,
     Operator,
     Strip,
     address,
+    array_of,
     cell_of_strip,
     column,
     flat,
@@ -34,12 +39,16 @@ STRIDE = 0.25
 
 @argument
 class Way:
-    """What particles move through: the velocity ``u`` for ``step`` = dt / dx, and which sides let them ``leave``."""
+    """What particles move through: the velocity ``u`` for ``step`` = dt / dx.
+
+    Which sides let all of them ``leave``, and of others which ghosts are ``exits``: see ``exits_of``.
+    """
 
     u: object
     n: object
     step: object
-    leave: object
+    leave: object = None
+    exits: object = None
 
     @ti.func
     def shift_at(self, x):
@@ -71,6 +80,15 @@ class Way:
         if not is_finite(x.sum()):
             y[0] = ti.f32(LOST)
         return y
+
+    @ti.func
+    def leaves(self, x):
+        """Whether what comes to ``x`` leaves the box through a part of a side; see ``exits_of``."""
+        leaves = ti.i32(0)
+        if self.exits.shape[0] > 1:
+            I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 0), self.n + 1)
+            leaves = self.exits[flat(I, strides_of(self.n))]
+        return leaves
 
     @ti.func
     def stops(self, x, axis: ti.template()):
@@ -225,8 +243,10 @@ def _arrive(k, ways, moving, first, way, touched: ti.template()):
 
 @ti.func
 def _stop_at_sides(k, ways, moving, first, way):
-    """A particle that a side has kept in the box has of its own velocity no longer what goes into that."""
+    """A particle that a side has kept in the box has of its own velocity no longer what goes into that; or it leaves through a part."""
     x = column(ways.start, k) + column(ways.last, k)
+    if way.leaves(x) == 1:
+        moving.position[cell_of_strip(first, k)] = ti.f32(NOWHERE)
     for axis in ti.static(range(x.n)):
         if way.stops(x, axis) == 1:
             moving.own[cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k)] = ti.f32(0.0)
@@ -281,6 +301,8 @@ def _move_beside(p, moving, solids, way, third: ti.template()):
                 if way.stops(goal, axis) == 1:
                     v[axis] = ti.f32(0.0)
             set_vector(moving.own, p, moving.room, v)
+            if way.leaves(goal) == 1:
+                x[0] = ti.f32(NOWHERE)
     set_vector(moving.position, p, moving.room, x)
 
 
@@ -297,6 +319,7 @@ def motion_kernels(loops, third, beside):
         velocity: Array,
         n: Index,
         leave: Flags,
+        exits: IntArray,
         step: ti.f32,
         room: ti.i32,
         number: ti.i32,
@@ -304,7 +327,7 @@ def motion_kernels(loops, third, beside):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
             strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
-            way = Way(velocity, n, step, leave)
+            way = Way(velocity, n, step, leave, exits)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
             _go_strip(moving, strip, ways, loaded(way))
@@ -316,6 +339,7 @@ def motion_kernels(loops, third, beside):
         known: ti.i32,
         velocity: Array,
         leave: Flags,
+        exits: IntArray,
         step: ti.f32,
         room: ti.i32,
         number: ti.i32,
@@ -330,7 +354,7 @@ def motion_kernels(loops, third, beside):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
             strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
-            way = Way(velocity, n, step, leave)
+            way = Way(velocity, n, step, leave, exits)
             solids, found = CutCells(open, distance, owner, motions, n, origin, dx), ti.i32(0)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
@@ -342,6 +366,24 @@ def motion_kernels(loops, third, beside):
                     _move_beside(p, moving, solids, way, third)
 
     return (move_beside if beside else move,)
+
+
+def exits_of(walls: Walls) -> tuple:
+    """Where particles leave a box: 1 for each side that is open all over; and for each ghost beyond a part that is, of sides in parts."""
+    grid, sides = walls.grid, [side for pair in walls.sides for side in pair]
+    wholly = [int(all(patch.kind.is_open for patch in side.patches)) for side in sides]
+    exits = np.zeros(grid.padded if walls.open_in_part else 1, np.int32)
+    for i, side in enumerate(sides):
+        if side.is_open and not wholly[i]:
+            axis, end = divmod(i, 2)
+            places = places_on_side(grid.shape, grid.size, axis, end, -1)
+            shares = shares_of(side, places, axis, grid.dx)
+            here = [slice(1, -1)] * grid.dim
+            here[axis] = slice(-1, None) if end else slice(0, 1)
+            exits[tuple(here)] = sum(
+                share * patch.kind.is_open for share, patch in zip(shares, side.patches, strict=True)
+            )
+    return int_vector(2 * grid.dim)(*wholly), array_of(exits, ti.i32)
 
 
 class Motion:
@@ -356,8 +398,7 @@ class Motion:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, third: bool = False):
         self.grid, self.solids, self.third = grid, solids, third
-        open_sides = [int(side.is_open) for pair in walls.sides for side in pair]
-        self._leave = int_vector(2 * grid.dim)(*open_sides)
+        self._exits = exits_of(walls)
 
     def move(self, particles: Particles, velocity, dt: float, *, known: bool = False) -> None:
         """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
@@ -373,6 +414,6 @@ class Motion:
         step, room, number = dt / grid.dx, particles.room, particles.count
         moving = particles.position, particles.velocity, int(known), velocity
         if self.solids is None:
-            kernels.move(*moving, grid.n, self._leave, step, room, number)
+            kernels.move(*moving, grid.n, *self._exits, step, room, number)
         else:
-            kernels.move_beside(*moving, self._leave, step, room, number, *self.solids.arguments())
+            kernels.move_beside(*moving, *self._exits, step, room, number, *self.solids.arguments())

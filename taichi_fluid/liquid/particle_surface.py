@@ -23,7 +23,7 @@ from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straighte
 from .motion import IN_CELL, away_from, distance_at
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
-from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
+from .row_marks import CLOSED, IN_PART, SOME, SURE, Mirrors, mark_strip, marked_around
 
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
@@ -91,8 +91,9 @@ class _Surface:
         """Whether a cell is so deep below the surface to stay at, and so far from open sides, that no air comes there in a step."""
         airless = ti.cast(self.stays > 0 and self.there[c] < ti.f32(-AIRLESS) * mirrors.solids.dx, ti.i32)
         for axis in ti.static(range(s.n)):
-            airless &= mirrors.closed[2 * axis] | ti.cast(I[axis] > AWAY, ti.i32)
-            airless &= mirrors.closed[2 * axis + 1] | ti.cast(mirrors.solids.n[axis] - AWAY >= I[axis], ti.i32)
+            lower, upper = mirrors.closed[2 * axis] == CLOSED, mirrors.closed[2 * axis + 1] == CLOSED
+            airless &= ti.cast(lower | (I[axis] > AWAY), ti.i32)
+            airless &= ti.cast(upper | (mirrors.solids.n[axis] - AWAY >= I[axis]), ti.i32)
         return airless
 
     @ti.func
@@ -145,7 +146,7 @@ def _close_hole_at(c, I, s, phi: Array, closed, n, dx):
             for end in ti.static(range(2)):
                 there = phi[c + (s[axis] if ti.static(end) else -s[axis])]
                 if I[axis] == (n[axis] if ti.static(end) else ti.i32(1)):
-                    there = ti.select(closed[2 * axis + end] == 1, ti.f32(-1e9), ti.f32(1.0))
+                    there = ti.select(closed[2 * axis + end] == CLOSED, ti.f32(-1e9), ti.f32(1.0))
                 highest = ti.max(highest, there)
         if highest < 0:
             phi[c] = ti.f32(-GAP) * dx
@@ -331,7 +332,12 @@ class ParticleSurface:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None, before=None):
         self.grid, self.solids, self._core = grid, solids, core
-        self._closed = int_vector(2 * grid.dim)(*(int(not side.is_open) for pair in walls.sides for side in pair))
+        # Beyond a side that is open in part the liquid is seen again as beyond a wall, where the surface would else not meet that.
+        sides = [side for pair in walls.sides for side in pair]
+        opens = [{patch.kind.is_open for patch in side.patches} for side in sides]
+        self._closed = int_vector(len(sides))(
+            *(CLOSED if True not in each else False in each and IN_PART for each in opens)
+        )
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if solids is not None and before is None else before

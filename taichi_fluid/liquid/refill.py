@@ -5,7 +5,7 @@ import math
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
 from ..grid import Grid
-from ..kernels import Array, flat, float_vector, int_vector, kernel_family
+from ..kernels import Array, flat, float_vector, kernel_family
 from ..kernels.layout import IntArray, strides_of
 from .core import LEFT, Core
 from .lattice import MOST, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of, spread
@@ -46,7 +46,6 @@ def _wants_left(c, I, place, cloud, ground, change):
 @kernel_family
 def refill_kernels(loops, given):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def count_left(
@@ -58,7 +57,6 @@ def refill_kernels(loops, given):
         places: IntArray,
         was: IntArray,
         velocity: Array,
-        leave: Flags,
         step: ti.f32,
         shift: Point,
         core: IntArray,
@@ -69,7 +67,7 @@ def refill_kernels(loops, given):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
         cloud = Cloud(position, position, position, order, starts, room)
-        change = Change(was, Way(velocity, n, step, leave), shift)
+        change = Change(was, Way(velocity, n, step), shift)
         each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), Wanted(counts, places), MOST[loops.dim]))
 
     return (count_left,)
@@ -94,6 +92,6 @@ class Refill:
         position, _, _, order, starts, room = particles.arrays()
         turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
         shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)
-        change = core.was, core.went, *core.way_back(), shift, core.change
+        change = core.was, core.went, -core.step, shift, core.change
         kernels.count_left(position, order, starts, room, *wanted, *change, *where)
         self._places.fill(particles, shift, faces=velocity, spread=True)

@@ -8,10 +8,13 @@ DEEP = {2: 4, 3: 3}
 SOME, FEW, SURE = 1, 2, 4
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
 
+CLOSED, IN_PART = 1, 2
+"""What sides are that are no way out, or only in part; those that are all over are 0."""
+
 
 @argument
 class Mirrors:
-    """Walls and solids, beyond which particles are seen again: which sides are ``closed``, and the solids where ``given``."""
+    """Walls and solids, beyond which particles are seen again: which sides are ``closed``, or in part, and the solids where ``given``."""
 
     closed: object
     solids: object
@@ -24,10 +27,10 @@ class Mirrors:
         for axis in ti.static(range(n.n)):
             if J[axis] < 1:
                 image[axis] = ti.i32(1)
-                there = there * self.closed[2 * axis]
+                there = there * ti.min(self.closed[2 * axis], 1)
             elif J[axis] > n[axis]:
                 image[axis] = n[axis]
-                there = there * self.closed[2 * axis + 1]
+                there = there * ti.min(self.closed[2 * axis + 1], 1)
         return image, there
 
     @ti.func

@@ -220,18 +220,22 @@ class Projection:
 
     def update(self) -> None:
         """Set the solver up for where the solids are now."""
-        sides = self.walls.pressure_sides()
-        if self._open is not None:
-            if self.solids is None:
-                self._open.fill(1.0)
-            else:
-                self._open.copy_from(self.solids.open)
-            self.walls.close_parts(self._open)
-            self.solver.setup_open(self._open, sides)
-        elif self.solids is None:
+        sides, opened = self.walls.pressure_sides(), self._opened()
+        if opened is None:
             self.solver.setup(self.walls.first_unknown(SCALAR), sides)
         else:
-            self.solver.setup_open(self.solids.open, sides)
+            self.solver.setup_open(opened, sides)
+
+    def _opened(self):
+        """How far faces are open, as solids and the parts of sides leave them now; None where all of them are."""
+        if self._open is None:
+            return None if self.solids is None else self.solids.open
+        if self.solids is None:
+            self._open.fill(1.0)
+        else:
+            self._open.copy_from(self.solids.open)
+        self.walls.close_parts(self._open)
+        return self._open
 
     def compute_rhs(self, velocity, rhs, dt: float, rho: float, expansion=None) -> None:
         """``rhs`` = -(rho dx² / dt) (div u - ``expansion``), in Pa."""

@@ -186,12 +186,6 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
             where = f"domain.boundaries.{axis}.{end}"
             for i, patch in enumerate(side.patches):
                 yield from _of_side(patch, f"{where}.parts[{i - 1}]" if i else where)
-                if i and not (side.kind.is_closed and patch.kind.through == "given"):
-                    yield (
-                        f"{where}.parts[{i - 1}]",
-                        patch.kind.name,
-                        "has sides in parts where these are inflows of a wall",
-                    )
 
 
 def _of_side(side: Any, where: str) -> Iterator[tuple[str, Any, str]]:
