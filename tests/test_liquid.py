@@ -214,8 +214,8 @@ def test_a_source_pours_as_much_as_its_jet(size, dt):
     assert simulation.liquid.particles.count == 0
     simulation.advance(0.4)
     poured = size[0] * (size[1] + 0.3 * 1.0)
-    # Found: 0.98 to 1.041; a rim takes whole places of a lattice with three to a cell.
-    assert simulation.liquid.volume == pytest.approx(poured, rel=0.045)
+    # Found: 1.000 to 1.021; the last row of five to 16 comes or does not.
+    assert simulation.liquid.volume == pytest.approx(poured, rel=0.025)
 
 
 def test_a_jet_gets_no_faster_in_the_corner_of_a_glass():

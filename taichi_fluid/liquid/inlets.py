@@ -24,7 +24,7 @@ from ..kernels import Array, IntArray, array_of, kernel_family
 from .lattice import Ground, bare_solids, ground_of
 from .motion import CLEARANCE
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at, zero_of
-from .seeding import RIM, is_room_for
+from .seeding import NEAREST, RIM, is_room_for
 
 
 class Entering(NamedTuple):
@@ -50,6 +50,7 @@ def inlet_kernels(loops, given):
         first: ti.i32,
         entering: Array,
         number: ti.i32,
+        near: ti.f32,
         refused: IntArray,
         distance: Array,
         n: Index,
@@ -64,7 +65,7 @@ def inlet_kernels(loops, given):
             if ground.is_free(x) == 0:
                 ti.atomic_add(refused[0], 1)
                 x[0] = ti.f32(NOWHERE)
-            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, n) == 0:
+            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, n) == 0:
                 ti.atomic_add(refused[1], 1)
                 x[0] = ti.f32(NOWHERE)
             set_vector(position, p, room, x)
@@ -84,6 +85,7 @@ class Inlet:
     """An inflow through a side of the box, or through a part of it.
 
     Attributes:
+        nearest: How far the nearest of its rows are apart, in cells.
         gone: How far the flow has gone since it let a row in at each place, in distances from row to row, -0.5 to 0.5.
 
     Args:
@@ -118,6 +120,7 @@ class Inlet:
         ]
         widths = [(high - low) / count for (low, high), count in zip(self._ends, counts, strict=True)]
         self._spacing = 1.0 / (FULL[grid.dim] * math.prod(widths))
+        self.nearest = min([self._spacing, *(each for each, count in zip(widths, counts, strict=True) if count > 1)])
         places: list[np.ndarray] = [*np.ix_(*(rows * grid.dx for rows in self._rows))]
         places.insert(axis, np.zeros(1))
         self._uncovered = ~np.any(
@@ -231,6 +234,8 @@ class Inlets:
             if patch.kind.through == "given"
         ]
         self._entering, self._refused = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, 2)
+        nearest = [inlet.nearest for inlet in self.each]
+        self._near = min([0.5 / PER_AXIS[grid.dim], *(NEAREST * each for each in nearest)])
         self._nothing, self._driven = ti.ndarray(ti.f32, 1), dict[int, tuple]()
 
     def drive(self, velocity, time: float, dt: float, scale: float = 1.0) -> None:
@@ -263,7 +268,7 @@ class Inlets:
         self._entering.from_numpy(values)
         self._refused.fill(0)
         particles.reserve(first + number)
-        where = self._entering, number, self._refused, *ground_of(grid, self._solids, self._nothing)
+        where = self._entering, number, self._near, self._refused, *ground_of(grid, self._solids, self._nothing)
         self._kernels().let_in(*particles.arrays(), first, *where)
         particles.count += number
         particles.scattered()

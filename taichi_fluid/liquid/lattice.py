@@ -10,6 +10,8 @@ from ..operators.noise import hash_01
 from .motion import CLEARANCE, distance_at
 from .particles import FULL, PER_AXIS, Particles, set_vector
 
+CELLS, SPREAD, FITTED = "cells", "spread", "fitted"
+"""Lattices: the same in each cell; moved otherwise in each; and one of its own, whatever the cells are."""
 LEAST = {2: 4, 3: 3}
 MOST = {2: 144, 3: 128}
 FEWER, FEWEST = {2: 14, 3: 12}, {2: 11, 3: 10}
@@ -17,6 +19,30 @@ FEWER, FEWEST = {2: 14, 3: 12}, {2: 11, 3: 10}
 are more in all than there should be; and while there are ``SURPLUS`` more, a part of all. A drop that falls on a floor has ten times
 as many in a cell for a while, as nothing presses on a film thinner than that: what is taken away there has no other place."""
 SURPLUS = 0.005
+
+
+DENSEST = {2: 5, 3: 3}
+"""Places that a cell has at most along each axis, of any lattice."""
+
+
+@argument
+class Lattice:
+    """Places as far apart along each axis as the ``spacing`` is, one of them ``at`` a position, in cells."""
+
+    spacing: object
+    at: object
+
+    @ti.func
+    def seed(self, I, place):
+        """One of the places that a cell may have, and whether it has it."""
+        x, rest, has, most = ti.cast(I - 1, ti.f32), place, ti.i32(1), ti.static(DENSEST[I.n])
+        for axis in ti.static(range(I.n)):
+            # What lies on the edge of two cells, but for rounding, is a candidate of both.
+            first = ti.ceil((x[axis] - self.at[axis]) / self.spacing[axis] - ti.f32(1e-4))
+            x[axis] = self.at[axis] + (first + ti.cast(rest % most, ti.f32)) * self.spacing[axis]
+            has &= ti.cast(ti.cast(ti.floor(x[axis]), ti.i32) == I[axis] - 1, ti.i32)
+            rest = rest // most
+        return x, has
 
 
 @argument
@@ -73,6 +99,11 @@ def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
     return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
 
 
+def most_places(lattice: str, dim: int) -> int:
+    """How many places of a lattice a cell may have."""
+    return DENSEST[dim] ** dim if lattice == FITTED else FULL[dim]
+
+
 @ti.func
 def spread(c, shift):
     """A lattice's shift that differs from cell to cell, in cells."""
@@ -84,10 +115,11 @@ def spread(c, shift):
 
 @argument
 class Wanted:
-    """What a cell wants: how many particles, and in which places of its lattice, a bit each, where there are any."""
+    """What a cell wants: how many particles, and in which of the ``most`` places of its lattice, a bit each, where there are any."""
 
     counts: object
     places: object
+    most: int
 
 
 @ti.func
@@ -98,8 +130,8 @@ def count_wanted(c, I, s, wants: ti.template(), args: ti.template(), wanted, ful
     """
     cell, total, places = ti.cast(c, ti.i32), ti.i32(0), ti.i32(0)
     present = args[0].starts[cell + 1] - args[0].starts[cell]
-    if args[2].asks(c, present, args[1]):
-        for place in range(ti.static(FULL[s.n])):
+    if args[2].asks(c, I, present, args[1]):
+        for place in range(ti.static(wanted.most)):
             if present + total < full:
                 if wants(c, I, place, *args) == 1:
                     total += ti.i32(1)
@@ -115,9 +147,9 @@ def _make_wanted(c, I, s, offsets: IntArray, places: IntArray, maker):
     cell = ti.cast(c, ti.i32)
     p = maker.first + offsets[cell]
     if offsets[cell] < offsets[cell + 1]:
-        for place in range(ti.static(FULL[s.n])):
+        for place in range(ti.static(maker.most(s.n))):
             if (places[cell] >> place) & 1 == 1:
-                maker.make(p, seed_of(I, place, maker.shift_at(c)))
+                maker.make(p, maker.seed_at(c, I, place))
                 p += ti.i32(1)
 
 
@@ -125,7 +157,8 @@ def _make_wanted(c, I, s, offsets: IntArray, places: IntArray, maker):
 class Maker:
     """Writes new particles behind the ``first`` so many, with a ``given`` velocity, or that of the faces where it is ``sampled``.
 
-    They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``.
+    They are put in places of a lattice that has been moved by ``shift``, in each cell otherwise where it is ``spread``, or of one
+    with a ``spacing`` of its own.
     """
 
     position: object
@@ -138,15 +171,24 @@ class Maker:
     n: object
     sampled: object
     shift: object
-    spread: object = False
+    spacing: object
+    lattice: str = CELLS
+
+    def most(self, dim: int) -> int:
+        """How many places a cell may have."""
+        return most_places(self.lattice, dim)
 
     @ti.func
-    def shift_at(self, c):
-        """By how much the lattice has been moved in a cell, in cells."""
-        shift = self.shift
-        if ti.static(self.spread):
-            shift = spread(c, shift)
-        return shift
+    def seed_at(self, c, I, place):
+        """A place of the lattice in a cell, in cells."""
+        seed = self.shift
+        if ti.static(self.lattice == FITTED):
+            seed, _ = Lattice(self.spacing, self.shift).seed(I, place)
+        elif ti.static(self.lattice == SPREAD):
+            seed = seed_of(I, place, spread(c, self.shift))
+        else:
+            seed = seed_of(I, place, self.shift)
+        return seed
 
     @ti.func
     def make(self, p, x):
@@ -161,7 +203,7 @@ class Maker:
 
 
 @kernel_family
-def making_kernels(loops, sampled, spread):
+def making_kernels(loops, sampled, lattice):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
@@ -175,10 +217,11 @@ def making_kernels(loops, sampled, spread):
         faces: Array,
         n: Index,
         shift: Point,
+        spacing: Point,
         offsets: IntArray,
         places: IntArray,
     ):
-        maker = Maker(position, velocity, affine, room, first, given, faces, n, sampled, shift, spread)
+        maker = Maker(position, velocity, affine, room, first, given, faces, n, sampled, shift, spacing, lattice)
         loops.each_cell(n, _make_wanted, (offsets, places, maker))
 
     return (make,)
@@ -199,14 +242,18 @@ class Places:
         self._offsets, self.nothing = ti.ndarray(ti.i32, grid.cells + 2), ti.ndarray(ti.f32, 1)
         self.counts.fill(0)
 
-    def fill(self, particles: Particles, shift, *, faces=None, speed=None, spread: bool = False) -> int:
-        """Make what is wanted, in a lattice moved by ``shift``, with a ``speed`` or that of the ``faces``, m/s; how many."""
+    def fill(self, particles: Particles, shift, *, faces=None, speed=None, lattice: str = CELLS, spacing=None) -> int:
+        """Make what is wanted, in a lattice moved by ``shift``, with a ``speed`` or that of the ``faces``, m/s; how many.
+
+        A ``FITTED`` lattice has a ``spacing``, and a place at ``shift``, in cells.
+        """
         grid, first = self.grid, particles.count
         particles.grow(self.counts, self._offsets)
         if first < particles.count:
             arrays = particles.position, particles.velocity, particles.affine, particles.room, first
             given = float_vector(grid.dim)(*(0.0,) * grid.dim) if speed is None else speed
-            kernels = making_kernels(grid.costly_loops, faces is not None, spread)
+            kernels = making_kernels(grid.costly_loops, faces is not None, lattice)
             faces = self.nothing if faces is None else faces
-            kernels.make(*arrays, given, faces, grid.n, shift, self._offsets, self.places)
+            spacing = shift if spacing is None else spacing
+            kernels.make(*arrays, given, faces, grid.n, shift, spacing, self._offsets, self.places)
         return particles.count - first

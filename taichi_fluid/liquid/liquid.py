@@ -52,6 +52,7 @@ class Liquid:
         shallow: Shapes of ``operators.shapes``, in metres, around which there are particles however deep they lie: sources, sinks.
         steps: How many times it was told by ``scatter`` what a step has made of it.
         target: How many particles were added and have not left the box, those that the core would have among them.
+        pouring: Numbers of one's own sources that have poured in the last step.
         expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
 
     Args:
@@ -85,6 +86,7 @@ class Liquid:
         # Whether what was the surface has gone along since it was found.
         self._gone = False
         self.target = self.steps = 0
+        self.pouring = set[int]()
         # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
         self._known = False
         self._crossed = 1.0
@@ -113,6 +115,7 @@ class Liquid:
         self.target = self.steps = 0
         self._seeding.begin()
         self.inlets.clear()
+        self.pouring.clear()
         self._drained.clear()
         self.lead.ahead = 0.0
         self.phi.fill(FAR * self.grid.dx)  # there was none
@@ -144,33 +147,33 @@ class Liquid:
         when all is added. Returns how many particles there are more.
         """
         self._there.join(self.phi, shape, a, b, radius)
-        return self._fill(shape, a, b, radius, velocity, time)
+        return self._fill((shape, a, b, radius), velocity, time)
 
-    def _fill(
-        self,
-        shape: str,
-        a: Sequence[float],
-        b: Sequence[float],
-        radius: float,
-        velocity: Sequence[float] | None,
-        time: float,
-    ) -> int:
+    def _fill(self, shape: tuple, velocity: Sequence[float] | None, time: float, dt: float | None = None) -> int:
         before, self._known = self.particles.count, False
         self.particles.place()
-        self._seeding.fill(self.particles, shape, a, b, radius, velocity, time)
+        self._seeding.fill(self.particles, *shape, velocity, time, dt)
         added = self.particles.count - before
         self.target += added
         return added
 
     def pour(
-        self, shape: str, a: Sequence[float], b: Sequence[float], radius: float, velocity: Sequence[float], time: float
+        self,
+        shape: str,
+        a: Sequence[float],
+        b: Sequence[float],
+        radius: float,
+        velocity: Sequence[float],
+        time: float,
+        dt: float | None = None,
     ) -> int:
         """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s.
 
         Called after each ``carry``, with the ``time`` then, and ``drive`` before it, as much is poured as has flowed out of the
-        shape. Returns how many particles there are more.
+        shape; ``dt`` is how long the step was, for one that was at rest in it. Of others as much as a lattice of cells fits them. Returns
+        how many particles there are more.
         """
-        added = self._fill(shape, a, b, radius, velocity, time)
+        added = self._fill((shape, a, b, radius), velocity, time, dt if any(velocity) else None)
         self._seeding.drive(self.particles, shape, a, b, radius, velocity)
         return added
 
@@ -179,12 +182,13 @@ class Liquid:
 
         After each ``carry``, and before that ``drive_inlets``. Beside walls, say, the liquid may be slower than the inflow.
         """
-        self._known = False
-        self.particles.place()
-        entering = self.inlets.let_in(self.particles, time, dt)
-        self.target += entering.let_in + entering.crowded
-        if self._leaves:  # the next sort takes them for particles that have left
-            self.target += entering.shut + entering.crowded
+        if self.inlets.each:
+            self._known = False
+            self.particles.place()
+            entering = self.inlets.let_in(self.particles, time, dt)
+            self.target += entering.let_in + entering.crowded
+            if self._leaves:  # the next sort takes them for particles that have left
+                self.target += entering.shut + entering.crowded
 
     def drive_inlets(self, velocity, time: float, dt: float) -> None:
         """Let a velocity on the faces be that of what inflows bring within ``dt`` seconds from a ``time`` on, before ``carry``."""
@@ -419,6 +423,7 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
+        numbers["pouring"] = sorted(self.pouring)
         numbers |= {
             "known": self._known,
             "ahead": self.lead.ahead,
@@ -456,6 +461,7 @@ class Liquid:
         self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.inlets.restore_state(arrays)
+        self.pouring = set(numbers.get("pouring", ()))
         self.lead.ahead, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("ahead", "spreads"))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:

@@ -8,9 +8,9 @@ from ..grid import Grid
 from ..kernels import Array, flat, float_vector, kernel_family
 from ..kernels.layout import IntArray, strides_of
 from .core import LEFT, Core
-from .lattice import MOST, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of, spread
+from .lattice import MOST, SPREAD, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of, spread
 from .motion import Way
-from .particles import Cloud, Particles
+from .particles import FULL, Cloud, Particles
 
 TURNS = {2: (0.7548777, 0.5698403), 3: (0.8191725, 0.6710436, 0.5497005)}
 """Part of a cell by which the lattice moves from step to step that fills what a core has left: however little that is, as many
@@ -26,7 +26,7 @@ class Change:
     shift: object  # of the lattice that fills what it has left; it differs from cell to cell
 
     @ti.func
-    def asks(self, c, present, ground):
+    def asks(self, c, I, present, ground):
         """Whether the core has come into a cell and is not found there again."""
         return ground.cored_at(c) == LEFT
 
@@ -68,7 +68,11 @@ def refill_kernels(loops, given):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
         cloud = Cloud(position, position, position, order, starts, room)
         change = Change(was, Way(velocity, n, step), shift)
-        each_cell(n, count_wanted, (_wants_left, (cloud, ground, change), Wanted(counts, places), MOST[loops.dim]))
+        each_cell(
+            n,
+            count_wanted,
+            (_wants_left, (cloud, ground, change), Wanted(counts, places, FULL[loops.dim]), MOST[loops.dim]),
+        )
 
     return (count_left,)
 
@@ -94,4 +98,4 @@ class Refill:
         shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)
         change = core.was, core.went, -core.step, shift, core.change
         kernels.count_left(position, order, starts, room, *wanted, *change, *where)
-        self._places.fill(particles, shift, faces=velocity, spread=True)
+        self._places.fill(particles, shift, faces=velocity, lattice=SPREAD)

@@ -21,29 +21,39 @@ from ..kernels.layout import IntArray, strides_of
 from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
+from ..operators.vectors import length
 from .core import BELOW, Core, cover_of
 from .lattice import (
+    CELLS,
     FEWER,
     FEWEST,
+    FITTED,
     LEAST,
     MOST,
     SURPLUS,
     Ground,
+    Lattice,
     Places,
     Wanted,
     bare_solids,
     count_wanted,
     ground_of,
+    most_places,
     seed_of,
 )
-from .motion import distance_at
+from .motion import IN_CELL, distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
+from .spouts import fitted_lattice
 
+NEAREST = 0.49
+"""How near to a place of a lattice another particle may be, as part of the way to the nearest place beside it."""
 AT_ONCE = 0.1
 """Part of the cells a fifth too full from which a step takes what they have too many, while there are ``SURPLUS`` more."""
 EVERYWHERE = 2.0
 """What is more likely than all others."""
+LOOKS = 8
+"""Places on its way in a step at which is looked whether what is poured has come through a source, and a little more."""
 RIM = 0.51
 """How far beyond a source or an inflow, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
@@ -58,7 +68,22 @@ class Shape:
     a: object
     b: object
     radius: object
-    shift: object = None  # how far the lattice that fills it has been moved, in cells
+    # How far the lattice that fills it has been moved, in cells, and, of one that is ``fitted``, how far apart its places are.
+    shift: object = None
+    spacing: object = None
+    way: object = None  # of what is poured in a step, m
+    fitted: bool = False
+
+    @ti.func
+    def seed(self, I, place):
+        """A place of the lattice in a cell, whether it has that, and how near another particle may be."""
+        seed, has, near = self.shift, ti.i32(1), ti.f32(0.5 / PER_AXIS[I.n])
+        if ti.static(self.fitted):
+            seed, has = Lattice(self.spacing, self.shift).seed(I, place)
+            near = ti.min(near, ti.f32(NEAREST) * self.spacing.min())
+        else:
+            seed = seed_of(I, place, self.shift)
+        return seed, has, near
 
     @ti.func
     def has(self, x):
@@ -66,41 +91,57 @@ class Shape:
         return self.distance(x, self.a, self.b, self.radius) < 0
 
     @ti.func
-    def asks(self, c, present, ground):
-        """Whether a cell needs particles at all."""
-        return ground.cored_at(c) == 0
+    def fills(self, x):
+        """Whether what is poured in a step and moves with that fills a point: one inside, or that what passes through in the step comes to."""
+        inside = self.has(x)
+        if ti.static(self.fitted):
+            if not inside and not self.has(x - self.way):
+                for k in range(1, LOOKS):
+                    inside |= self.has(x - ti.cast(k, ti.f32) * ti.f32(1.0 / LOOKS) * self.way)
+        return inside
+
+    @ti.func
+    def asks(self, c, I, present, ground):
+        """Whether a cell needs particles, and any of it may be filled."""
+        reach = ti.f32(IN_CELL[I.n]) * ground.solids.dx
+        if ti.static(self.fitted):
+            reach += length(self.way)
+        x = ground.solids.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * ground.solids.dx
+        return ground.cored_at(c) == 0 and self.distance(x, self.a, self.b, self.radius) < reach
 
 
 @ti.func
-def _is_vacant(cloud, cell, seed):
-    """Whether no particle of a cell is nearer to a seed than to all others."""
+def _is_vacant(cloud, cell, seed, near):
+    """Whether no particle of a cell is so ``near`` to a seed along all axes, in cells."""
     vacant = ti.i32(1)
     for i in range(cloud.starts[cell], cloud.starts[cell + 1]):
         way = ti.abs(vector_at(cloud.position, cloud.order[i], cloud.room, seed) - seed)
-        if way.max() <= ti.f32(0.5 / PER_AXIS[seed.n]):
+        if way.max() <= near:
             vacant = 0
     return vacant
 
 
 @ti.func
-def is_room_for(seed, I, cloud, n):
-    """Whether no particle is nearer to a seed in the cell ``I`` than to all others."""
+def is_room_for(seed, I, cloud, near, n):
+    """Whether no particle is so ``near`` to a seed in the cell ``I`` along all axes, in cells."""
     vacant = ti.i32(1)
     for around in range(ti.static(3**I.n)):
         J = neighbour(I, around)
         if vacant == 1 and (ti.min(ti.max(J, 1), n) == J).all():
-            vacant = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed)
+            vacant = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed, near)
     return vacant
 
 
 @ti.func
 def _wants_shape(c, I, place, cloud, ground, shape):
-    seed, wanted = seed_of(I, place, shape.shift), ti.i32(0)
+    seed, wanted, near = shape.seed(I, place)
     # As if places lay a little higher: of two rows on opposite sides of a box one lies in it, not neither.
-    if shape.has(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
+    if wanted == 1 and shape.fills(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
         wanted = ground.is_free(seed)
         if wanted == 1:
-            wanted = is_room_for(seed, I, cloud, ground.solids.n)
+            wanted = is_room_for(seed, I, cloud, near, ground.solids.n)
+    else:
+        wanted = ti.i32(0)
     return wanted
 
 
@@ -116,7 +157,7 @@ class Lack:
     draw: object
 
     @ti.func
-    def asks(self, c, present, ground):
+    def asks(self, c, I, present, ground):
         """Whether a cell may have too few."""
         deep = self.phi[c] <= ti.f32(-SHALLOW) * ground.solids.dx or self.likely >= EVERYWHERE
         return ground.cored_at(c) == 0 and deep and present < ti.static(FULL[ground.solids.n.n])
@@ -136,7 +177,7 @@ def _wants_deep(c, I, place, cloud, ground, lack):
     if lack.likely >= EVERYWHERE:
         few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
     if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
-        wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed)
+        wanted = ground.is_free(seed) * _is_vacant(cloud, cell, seed, ti.f32(0.5 / PER_AXIS[I.n]))
     return wanted
 
 
@@ -167,9 +208,10 @@ def _drive_faces_at(c, I, s, u: Array, shape, speed, ground):
 
 
 @kernel_family
-def shape_kernels(loops, shape, given, cored):
+def shape_kernels(loops, shape, given, cored, fitted):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
-    distance_of = SHAPES[shape]
+    distance_of, most = SHAPES[shape], most_places(FITTED if fitted else CELLS, loops.dim)
+    full = (2 if fitted else 1) * FULL[loops.dim]  # of lines that lie close a cell may have more
 
     @ti.kernel
     def count_in_shape(
@@ -180,6 +222,8 @@ def shape_kernels(loops, shape, given, cored):
         counts: IntArray,
         places: IntArray,
         shift: Point,
+        spacing: Point,
+        way: Point,
         a: Point,
         b: Point,
         radius: ti.f32,
@@ -191,8 +235,8 @@ def shape_kernels(loops, shape, given, cored):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
-        args = (cloud, ground, Shape(distance_of, a, b, radius, shift))
-        each_cell(n, count_wanted, (_wants_shape, args, Wanted(counts, places), FULL[loops.dim]))
+        args = (cloud, ground, Shape(distance_of, a, b, radius, shift, spacing, way, fitted))
+        each_cell(n, count_wanted, (_wants_shape, args, Wanted(counts, places, most), full))
 
     @ti.kernel
     def drive_in_shape(
@@ -259,7 +303,7 @@ def depth_kernels(loops, given, cored):
         ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         args = (cloud, ground, Lack(phi, likely, draw))
-        each_cell(n, count_wanted, (_wants_deep, args, Wanted(counts, places), FULL[loops.dim]))
+        each_cell(n, count_wanted, (_wants_deep, args, Wanted(counts, places, FULL[loops.dim]), FULL[loops.dim]))
 
     @ti.kernel
     def drop_surplus(
@@ -313,22 +357,31 @@ class Seeding:
         radius: float,
         velocity: Sequence[float] | None = None,
         time: float = 0.0,
+        dt: float | None = None,
     ) -> None:
         """Fill a shape, in metres, where no particles are, with such of a velocity, m/s; sort before and after.
 
         The places of the lattice go along with that velocity for ``time`` seconds: so what was put there before, and has
-        gone on, is where the lattice is, and where it has left is as much room as has to be filled.
+        gone on, is where the lattice is, and where it has left is as much room as has to be filled. For what is poured in
+        ``dt`` seconds it has as many places in what passes through the shape as there is liquid in that.
         """
-        dim, point = self.grid.dim, float_vector(self.grid.dim)
+        dim, point, fitted = self.grid.dim, float_vector(self.grid.dim), dt is not None
         speed = velocity or (0.0,) * dim
-        shift = point(*(math.fmod(component * time / self.grid.dx, 1.0) for component in speed))
-        places = self._places
+        gone = [component * time / self.grid.dx for component in speed]
+        if fitted:
+            axis = max(range(dim), key=lambda k: abs(speed[k]))
+            spacing, at = fitted_lattice(self.grid, shape, tuple(a), tuple(b), radius, axis)
+        else:
+            spacing, at = (1.0,) * dim, (0.0,) * dim
+        shift = point(*(x + math.fmod(way, apart) for x, way, apart in zip(at, gone, spacing, strict=True)))
+        places, spacing, way = self._places, point(*spacing), point(*(component * (dt or 0.0) for component in speed))
         core, cored = cover_of(self._core, places.counts)
-        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored)
+        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored, fitted)
         where = (point(*a), point(*b), radius, core, *ground_of(self.grid, self.solids, places.nothing))
         position, _, _, order, starts, room = particles.arrays()
-        kernels.count_in_shape(position, order, starts, room, places.counts, places.places, shift, *where)
-        places.fill(particles, shift, speed=point(*speed))
+        kernels.count_in_shape(position, order, starts, room, places.counts, places.places, shift, spacing, way, *where)
+        lattice = FITTED if fitted else CELLS
+        places.fill(particles, shift, speed=point(*speed), lattice=lattice, spacing=spacing)
 
     def drive(
         self,
@@ -341,7 +394,7 @@ class Seeding:
     ) -> None:
         """Set the velocity of all particles in a shape, in metres, to ``velocity``, m/s."""
         grid, point = self.grid, float_vector(self.grid.dim)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False)
         arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
         where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
         kernels.drive_in_shape(*arrays, point(*velocity), *where)
@@ -352,7 +405,7 @@ class Seeding:
         """Set a velocity on the faces to ``velocity``, m/s, as far as what lies in a shape, in metres, is moved by it."""
         grid, point = self.grid, float_vector(self.grid.dim)
         grid.require(grid.dim, faces=faces)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False)
         kernels.drive_faces(
             faces,
             point(*velocity),

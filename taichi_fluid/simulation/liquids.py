@@ -43,10 +43,14 @@ def begin_below(liquid: "Liquid", distance: np.ndarray, velocity, beside: bool =
     liquid.take_over(velocity)
 
 
-def _poured(engine: Any, time: float) -> list[tuple]:
-    """What sources pour, where they are at a ``time``, s: shape, points, radius, and the velocity that it has, m/s."""
-    sources = [source for source in engine.scene.sources if source.active(engine.time) and not source.sink]
-    return [(source.shape, *source.placed(time), source.velocity) for source in sources]
+def _pouring(engine: Any) -> dict[int, Any]:
+    """The sources that pour now, by number."""
+    return {i: each for i, each in enumerate(engine.scene.sources) if each.active(engine.time) and not each.sink}
+
+
+def _pour(engine: Any, source: Any, time: float, dt: float) -> None:
+    """Fill what a source covers at a ``time``, s, and what has come through it in the ``dt`` seconds before."""
+    engine.liquid.pour(source.shape, *source.placed(time), source.velocity, time, None if source.moves else dt)
 
 
 def _keep_told(engine: Any, dt: float) -> None:
@@ -70,8 +74,12 @@ def carry_liquid(engine: Any, dt: float) -> None:
     engine.move_as_at(engine.time + engine.ahead)
     liquid.core.keep(scene.liquid.band)
     liquid.shallow = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
-    for what in _poured(engine, engine.time):
-        liquid.drive(engine.state.velocity.current, *what)
+    pouring = _pouring(engine)
+    for i, source in pouring.items():
+        if i not in liquid.pouring:  # what it covers when it begins flows on from then
+            _pour(engine, source, engine.time, 0.0)
+        liquid.drive(engine.state.velocity.current, source.shape, *source.placed(engine.time), source.velocity)
+    liquid.pouring = set(pouring)
     liquid.drive_inlets(engine.state.velocity.current, engine.time, dt)
     liquid.motion.third = scene.solver.trace == "rk3"
     liquid.carry(engine.state.velocity.current, dt)
@@ -80,8 +88,8 @@ def carry_liquid(engine: Any, dt: float) -> None:
 def pour(engine: Any, dt: float) -> None:
     """Fill what sources cover, and what has come in through inflows, with liquid of their velocity; let sinks drain it."""
     end = engine.time + dt
-    for what in _poured(engine, end):
-        engine.liquid.pour(*what, end)
+    for source in _pouring(engine).values():
+        _pour(engine, source, end, dt)
     engine.liquid.let_in(engine.time, dt)
     for source in engine.scene.sources:
         if source.active(engine.time) and source.sink:
