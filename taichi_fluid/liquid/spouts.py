@@ -76,7 +76,7 @@ def fitted_lattice(
     fine = [_evenly(low[k], high[k], FINE[dim]) for k in across]
     area = hit(fine) * math.prod(widths)
     lines = hit([_evenly(low[k], high[k], count) for k, count in zip(across, counts, strict=True)]) * math.prod(counts)
-    spacing, at = np.empty(dim), 0.5 * (low + high) / grid.dx
+    spacing, at = np.empty(dim), (0.5 * (low + high) - np.array(grid.origin)) / grid.dx
     for k, width, count in zip(across, widths, counts, strict=True):
         # One line alone has none beside it, wherever else it would be.
         spacing[k] = width / count if count > 1 else max(width, 1.0)
