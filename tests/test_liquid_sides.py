@@ -88,6 +88,67 @@ def test_a_stream_is_as_deep_as_its_inflow(cells):
     assert np.mean(depths, axis=0) == pytest.approx(cells, abs=0.12)
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.003])
+@pytest.mark.parametrize(("lower", "cells"), [(8.5, 3.0), (6.4, 3.2), (8.3, 1.5)])
+def test_a_jet_that_comes_in_through_parts_of_cells_is_as_fast_and_as_wide_as_they_say(lower, cells, dt):
+    """A jet a little thick was taken for water that reaches past its opening, and braked: 0.87 to 0.96 m/s, up to 3.6 cells wide."""
+    dx = 1 / 32
+    sides = [[spout([lower * dx], [(lower + cells) * dx], 1.0, 0.0), "free-slip"], TOP_OPEN]
+    scene = water([1.0, 0.5], 32, solver={"max_dt": dt})
+    simulation = tf.Simulation(scene.with_values({"domain.boundaries": sides, "fluid.gravity": [0.0, 0.0]}))
+    simulation.advance(0.4)
+    rows = simulation.liquid.particles.to_numpy()
+    here = (rows["position"][:, 0] > 0.05) & (rows["position"][:, 0] < 0.3)
+    speed = rows["velocity"][here, 0].mean()
+    assert speed == pytest.approx(1.0, abs=0.03)
+    assert here.sum() / (9 * 8) == pytest.approx(cells / speed, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "side",
+    [inflow(0.0, 0.0), inflow("where(y < 0.1, 3.0, 0.0)", 0.0)],
+    ids=["at rest", "fast below, at rest above"],
+)
+def test_where_nothing_comes_in_nothing_is_held(side):
+    """Faces in front of it had a velocity of 0 in each step, as far as what came in elsewhere went: water hung on for ever, and grew fast."""
+    scene = water([1.0, 1.0], 32, [([0.0, 0.5], [0.25, 0.9])], solver={"max_dt": 0.02})
+    simulation = tf.Simulation(scene.with_values({"domain.boundaries": [[side, "open"], TOP_OPEN]}))
+    simulation.advance(0.2)
+    position = simulation.liquid.particles.to_numpy()["position"]
+    block = position[position[:, 1] > 0.2]
+    columns = [block[(block[:, 0] * 32).astype(int) == k, 1].mean() for k in range(6)]
+    # 0.5 g t² by steps; the column beside it hung at 0.6, and where anything came in two did.
+    assert columns == pytest.approx([0.7 - 0.5 * 9.81 * 0.2**2] * 6, abs=0.012)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(5.35, 6.15), (5.0, 6.0)])
+def test_what_a_part_covers_of_an_inflow_does_not_come_in(lower, upper):
+    """By whole rows of particles 1.06 of it came in."""
+    dx = 1 / 32
+    jet, lid = spout([4 * dx], [7 * dx], 1.0, 0.0), {"kind": "no-slip", "lower": [lower * dx], "upper": [upper * dx]}
+    sides = [[{**jet, "parts": [*jet["parts"], lid]}, "free-slip"], TOP_OPEN]
+    scene = water([1.0, 0.5], 32).with_values({"domain.boundaries": sides, "fluid.gravity": [0.0, 0.0]})
+    simulation = tf.Simulation(scene)
+    simulation.advance(0.5)
+    width = 3.0 - (upper - lower)
+    assert simulation.liquid.target == pytest.approx(9 * width * 0.5 / dx, rel=0.02)
+
+
+def test_an_inflow_with_a_wall_in_it_is_a_wall_with_an_inflow_in_it():
+    """Faces before what covered it were as fast as what it would have brought: -1.27 in place of 0.08 m/s."""
+    found = []
+    for side in (
+        {**inflow(1.0, 0.0), "parts": [{"kind": "no-slip", "lower": [0.0], "upper": [0.25]}]},
+        spout([0.25], [0.5], 1.0, 0.0),
+    ):
+        scene = water([1.0, 0.5], 32, [([0.0, 0.0], [1.0, 0.2])], solver={"max_dt": 0.02})
+        simulation = tf.Simulation(scene.with_values({"domain.boundaries": [[side, "open"], TOP_OPEN]}))
+        simulation.advance(0.1)
+        rows = simulation.liquid.particles.to_numpy()
+        found.append(rows["velocity"][(rows["position"] < [0.1, 0.2]).all(axis=1)].mean(axis=0))
+    assert found[0] == pytest.approx(found[1], abs=0.02)
+
+
 @pytest.mark.parametrize("cells", [1.5, 2.3])
 def test_as_much_flows_in_below_the_surface(cells):
     """A slot whose edge lies within a cell, in a tank that is full: faces have as much of the speed as the slot has of them."""
@@ -129,13 +190,13 @@ def test_a_side_of_ones_own_that_leads_out_is_refused():
 
 
 def test_an_inflow_of_a_liquid_that_turns_round_is_told():
-    """That it does is known only when it does: the expression is looked at up to a second."""
+    """That it does is known only when it does."""
     scene = water([1.0, 0.5], 16).with_values(
-        {"domain.boundaries": [[inflow("where(t < 1.05, 0.1, -0.1)", 0.0), "open"], TOP_OPEN]}
+        {"domain.boundaries": [[inflow("where(t < 0.05, 0.1, -0.1)", 0.0), "open"], TOP_OPEN]}
     )
     simulation = tf.Simulation(scene)
-    with pytest.raises(tf.NotFinite, match=r"boundaries\[0\]\[0\].velocity is -0.1 m/s into the box at t = 1.0"):
-        simulation.advance(1.5)
+    with pytest.raises(tf.NotFinite, match=r"velocity leads out of the box at 0.1 m/s at t = 0.0"):
+        simulation.advance(0.5)
 
 
 def test_a_full_channel_flows_as_a_plug():
@@ -254,7 +315,8 @@ def test_only_a_liquid_pours_and_drains():
         ([["periodic"] * 2, TOP_OPEN], "has sides that are closed, open, or inflows"),
         ([[inflow(-1.0, 0.0), "open"], TOP_OPEN], "flows in there, and leaves through open sides"),
         ([["free-slip", "open"], ["free-slip", inflow(0.0, 1.0)]], "boundaries[1][1].velocity leads out of the box at 1 m/s"),
-        ([[inflow("y - t", 0.0), "open"], TOP_OPEN], "leads out of the box at 0.09875 m/s at t = 0.13 s"),
+        ([[inflow("y - 0.23125", 0.0), "open"], TOP_OPEN], "boundaries[0][0].velocity leads out of the box at 0.2 m/s"),
+        ([[inflow("sqrt(y - 0.5)", 0.0), "open"], TOP_OPEN], "is not a number of at most 1e+06 m/s everywhere at time 0"),
         ([[{"kind": "open", "parts": [{"lower": [0.1], "upper": [0.5], "kind": "outflow"}]}, "open"], TOP_OPEN], "parts[0] is 'outflow'"),
         ([[{**inflow(1.0, 0.0), "values": {"smoke": 1.0}}, "open"], TOP_OPEN], "domain.boundaries.0.0"),
     ],

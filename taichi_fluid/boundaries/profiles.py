@@ -15,6 +15,11 @@ GHOSTS, FACES_AND_GHOSTS, FACES = range(3)
 """What an array is laid onto: ghosts beyond a side; the faces on it and, as mirrored about them, those beyond; faces alone."""
 
 
+RIPPLE, RISES = 0.35, 0.25
+"""By how many cells a liquid reaches farther than the part of a side that it comes in through, for that to be below its surface, and within how
+many more that is all of a cell: a jet that is a little thick for a moment would be braked, and be thicker."""
+
+
 class Rule(NamedTuple):
     """What becomes of a ghost beyond a side, or of a face on it: ``follows · inside + (1 - follows) · given``.
 
@@ -122,10 +127,11 @@ def _narrow_at(c, I, s, narrowed, n, axis: ti.template()):
     place, cell = _place_on_plane(I, n, axis), c + s[axis]
     if narrowed.upper == 1:
         cell = c + n[axis] * s[axis]
-    if narrowed.share[place] > 0:
-        wet = ti.f32(0.5) - narrowed.level[cell] / narrowed.dx
-        wet = ti.min(ti.max(wet, narrowed.share[place]), ti.f32(1.0))
-        narrowed.given[place] = narrowed.told[place] / wet
+    share = narrowed.share[place]
+    if share > 0:
+        beyond = ti.f32(0.5) - narrowed.level[cell] / narrowed.dx - share
+        wet = ti.min(ti.max((beyond - ti.f32(RIPPLE)) * ti.f32(1.0 / RISES), ti.f32(0.0)), ti.f32(1.0))
+        narrowed.given[place] = narrowed.told[place] / (share + wet * (ti.f32(1.0) - share))
 
 
 @kernel_family
@@ -258,19 +264,18 @@ class LaidSide:
 
         ``level`` is the signed distance to its surface, m, as it is now and whenever this is ``set``.
         """
-        if self._which != AREAS:
-            return
-        if self._share is None:
+        if self._which == AREAS and self._level is None:
             share = self._fixed(lambda patch: float(patch.kind.through == "given"))
-            self._told, self._share = array_of(0.0 * share), array_of(np.where(share < 1.0, share, 0.0))
-            copy_values(self._given, self._told)
+            if ((share > 0) & (share < 1)).any():
+                self._told, self._share = array_of(0.0 * share), array_of(np.where(share < 1.0, share, 0.0))
+                copy_values(self._given, self._told)
         self._level = level
         self._narrow()
 
     def _narrow(self) -> None:
-        plane = self.plane
-        told, share = self._told, self._share
-        plane.kernels.narrow_profile(told, share, self._level, self._given, plane.grid.n, plane.end, plane.grid.dx)
+        if self._told is not None:
+            plane, what = self.plane, (self._told, self._share, self._level, self._given)
+            plane.kernels.narrow_profile(*what, plane.grid.n, plane.end, plane.grid.dx)
 
     def _fixed(self, number: Callable[[Side], float]) -> np.ndarray:
         return self.plane.padded(self.plane.numbers(self._side, number, 0.0, self._what, self._which))
@@ -297,7 +302,7 @@ class LaidSide:
         self._given.from_numpy(np.float32(self._weight * padded).reshape(-1))
         if self._told is not None:
             copy_values(self._given, self._told)
-            self._narrow()
+        self._narrow()
 
     @staticmethod
     def _pad(lines: np.ndarray, n: int, lower: tuple[Rule, float], upper: tuple[Rule, float], on_faces: bool) -> None:

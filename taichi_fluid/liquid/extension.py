@@ -1,5 +1,6 @@
 """Velocities continued from where they are known into the air and into solids, layer by layer."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -389,12 +390,18 @@ def extension_kernels(loops):
 
 
 def smooth_walls(walls: Walls) -> Walls:
-    """Sides of a box as particles see them: friction is for ``Viscosity`` alone, which knows how far from a wall it reaches."""
+    """Sides of a box as particles see them: friction is for ``Viscosity`` alone, which knows how far from a wall it reaches.
+
+    Nor does an inflow hold what passes along it: what comes in has its own velocity, and what is there another.
+    """
 
     def smooth(side: Side) -> Side:
-        slips = {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
-        parts = tuple(replace(part, side=smooth(part.side)) for part in side.parts)
-        return replace(side, parts=parts, **(slips if side.kind.is_closed else {}))
+        changed: dict[str, Any] = {"parts": tuple(replace(part, side=smooth(part.side)) for part in side.parts)}
+        if side.kind.is_closed:
+            changed |= {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
+        elif side.kind.through == "given":
+            changed |= {"kind": replace(side.kind, slip_length=math.inf)}
+        return replace(side, **changed)
 
     return Walls(walls.grid, [[smooth(side) for side in pair] for pair in walls.sides], fills=True)
 

@@ -134,12 +134,12 @@ class FreeSurface(Projection):
 
         Without one, look whether solids part the box: only there can a liquid be closed in beside one that touches air.
         """
-        sides, opened = self.walls.pressure_sides(), self._opened()
-        if opened is not None:
-            self.open = opened
-        elif self.open is None:
-            self.open = self.grid.velocity()
-            self.open.fill(1.0)
+        sides = self.walls.pressure_sides()
+        if phi is None or (self.solids is not None and self.solids.moves):
+            self.open = self._opened()
+            if self.open is None:
+                self.open = self.grid.velocity()
+                self.open.fill(1.0)
         if phi is not None:
             self.solver.setup_surface(self.open, phi, sides, self._parted, walled=self.solids is not None)
         elif self.solids is not None:

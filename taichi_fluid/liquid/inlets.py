@@ -5,17 +5,17 @@ each edge of the inflow so that whole rows fill it. How far two rows lie from on
 exact. One is let in whenever the flow at its place on the side has gone so far since the last.
 """
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._ti import ti
-from ..boundaries.checks import check_enters
-from ..boundaries.patches import AREAS, CENTRES, said_at
+from ..boundaries.patches import AREAS, require_finite, said_at, shares_of
 from ..boundaries.profiles import Plane
-from ..boundaries.sides import Part, Side, velocity_of
+from ..boundaries.sides import Profile, Side, velocity_of
 from ..boundaries.solids import Solids
 from ..boundaries.walls import Walls
 from ..errors import NotFinite
@@ -81,6 +81,11 @@ def inlet_kernels(loops, given):
     return let_in, put
 
 
+def _share(middles: np.ndarray, width: float, low: float, high: float) -> np.ndarray:
+    """How much of stretches with these middles, all of one width, lies between two ends."""
+    return np.clip(np.minimum(middles + width / 2, high) - np.maximum(middles - width / 2, low), 0.0, width) / width
+
+
 class Inlet:
     """An inflow through a side of the box, or through a part of it.
 
@@ -93,23 +98,20 @@ class Inlet:
         axis: That the side is across.
         end: 0 for the lower side, 1 for the upper.
         side: What stands there.
-        part: The part of the side; None for all of it.
-        covered: Parts that stand in its place.
+        number: Of the patch of it that is the inflow.
     """
 
-    def __init__(
-        self, grid: Grid, axis: int, end: int, side: Side, part: Part | None = None, covered: Sequence[Part] = ()
-    ):
-        self.grid, self.axis, self.end, self._side, self._part = grid, axis, end, side, part
-        self._what = f"boundaries[{axis}][{end}].velocity"
+    def __init__(self, grid: Grid, axis: int, end: int, side: Side, number: int):
+        self.grid, self.axis, self.end = grid, axis, end
+        self._patch, self._part = side.patches[number], (None, *side.parts)[number]
+        where = f"boundaries[{axis}][{end}]" + (f".parts[{number - 1}]" if number else "")
+        self._what = f"{where}.velocity"
         self._planes = [Plane(grid, axis, end, k) for k in range(grid.dim)]
         self.along = [a for a in range(grid.dim) if a != axis]
         ends = [(0.0, grid.size[a]) for a in self.along]
-        if part is not None:
-            ends = [
-                (max(low, 0.0), min(high, top))
-                for low, high, (_, top) in zip(part.lower, part.upper, ends, strict=True)
-            ]
+        if self._part is not None:
+            edges = zip(self._part.lower, self._part.upper, ends, strict=True)
+            ends = [(max(low, 0.0), min(high, top)) for low, high, (_, top) in edges]
         self._ends = [(low / grid.dx, high / grid.dx) for low, high in ends]
         # The cells along each edge of the side that any of it lies in.
         self._inside = [np.arange(math.floor(low + 1e-6), math.ceil(high - 1e-6)) for low, high in self._ends]
@@ -121,50 +123,59 @@ class Inlet:
         widths = [(high - low) / count for (low, high), count in zip(self._ends, counts, strict=True)]
         self._spacing = 1.0 / (FULL[grid.dim] * math.prod(widths))
         self.nearest = min([self._spacing, *(each for each, count in zip(widths, counts, strict=True) if count > 1)])
-        places: list[np.ndarray] = [*np.ix_(*(rows * grid.dx for rows in self._rows))]
-        places.insert(axis, np.zeros(1))
-        self._uncovered = ~np.any(
-            [np.zeros(counts, bool), *(part.covers(places, axis, grid.dx) for part in covered)], axis=0
-        )
+        # How much of the stretches along its edges around the rows, and of the cells, is left by parts in its place.
+        self._uncovered = np.ones(counts)
+        for other in side.parts[number:]:
+            each = zip(other.lower, other.upper, self._rows, widths, strict=True)
+            shares = [_share(rows, width, low / grid.dx, high / grid.dx) for low, high, rows, width in each]
+            self._uncovered *= 1.0 - functools.reduce(np.multiply.outer, shares)
+        own = shares_of(side, self._planes[axis].places, axis, grid.dx, AREAS)[number]
+        self._bare = np.squeeze(own, axis)[np.ix_(*self._inside)] > 0
         self.gone = np.zeros(counts)
         self._known: np.ndarray | None = None
-        self.varies = any(profile.varies for profile in side.profiles.values())
+        self.varies = any(profile.varies for profile in self._patch.profiles.values())
 
     def velocity(self, time: float) -> np.ndarray:
-        """What it brings at a time, m/s, components first: at each cell of the side, those outside of it too.
+        """What it brings at a time, m/s, components first: at each cell of the side that any of it lies in.
 
         Raises:
             NotFinite: where that is no number, or leads out of the box.
         """
         if self._known is None or self.varies:
-            found = []
-            for k, plane in enumerate(self._planes):
-                which = AREAS if k == self.axis else CENTRES
-                told = velocity_of(self._side, k), self._part, plane.places
-                values = said_at(*told, self.axis, self.grid.dx, time, self._what, which)
-                values = np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in plane.places)))
-                if k != self.axis:  # from the faces that it lies on
-                    values = 0.5 * sum(np.delete(values, last, k) for last in (0, -1))
-                found.append(np.squeeze(values, self.axis))
-            self._known = np.array(found)
-            self._check(time)
+            found = np.array([self._component(k, time) for k in range(self.grid.dim)])
+            into = (1 - 2 * self.end) * found[self.axis]
+            if (into < 0).any():
+                raise NotFinite(
+                    f"{self._what} leads out of the box at {-into.min():.4g} m/s at t = {time:.4g} s; a liquid flows in there, and leaves "
+                    "through open sides."
+                )
+            self._known = found
         return self._known
 
-    def _check(self, time: float) -> None:
-        assert self._known is not None
-        here = self._known[(slice(None), *np.ix_(*self._inside))]
-        into = (1 - 2 * self.end) * here[self.axis]
-        if not np.isfinite(here).all() or (into < 0).any():
-            worst = "not finite" if not np.isfinite(here).all() else f"{into.min():.4g} m/s into the box"
-            raise NotFinite(
-                f"{self._what} is {worst} at t = {time:.4g} s; a liquid flows in there, and leaves through open sides."
-            )
+    def _component(self, k: int, time: float) -> np.ndarray:
+        told, dx = velocity_of(self._patch, k), self.grid.dx
+        # An array of a component along the side has a number for each face that this lies on.
+        by_faces = k != self.axis and isinstance(told, Profile) and not callable(told.compute)
+        plane = self._planes[k if by_faces else self.axis]
+        values = said_at(told, self._part, plane.places, self.axis, dx, time, self._what, AREAS)
+        values = np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in plane.places)))
+        if by_faces:
+            values = 0.5 * sum(np.delete(values, last, k) for last in (0, -1))
+        here: list[Any] = [*np.ix_(*self._inside)]
+        here.insert(self.axis, 0)
+        places = [
+            x if a == self.axis else x.take(self._inside[self.along.index(a)], a)
+            for a, x in enumerate(self._planes[self.axis].places)
+        ]
+        require_finite(np.expand_dims(values[tuple(here)], self.axis), places, time, self._what)
+        return values[tuple(here)]
 
     def advance(self, time: float, dt: float) -> tuple[np.ndarray, np.ndarray]:
         """Go on for ``dt`` seconds from a time on, and return what comes in meanwhile: positions in cells, and velocities, m/s; each row a particle."""
         grid, axis = self.grid, self.axis
         cells = [
-            np.clip(rows.astype(int), each[0], each[-1]) for rows, each in zip(self._rows, self._inside, strict=True)
+            np.clip(rows.astype(int), each[0], each[-1]) - each[0]
+            for rows, each in zip(self._rows, self._inside, strict=True)
         ]
         velocity = self.velocity(time + 0.5 * dt)[(slice(None), *np.ix_(*cells))]
         into = (1 - 2 * self.end) * velocity[axis] * self._uncovered
@@ -183,31 +194,34 @@ class Inlet:
             positions[:, a] = rows.ravel()[which] + speeds[a] * since
         return np.clip(positions, CLEARANCE, np.array(grid.shape) - CLEARANCE), speeds.T
 
-    def layers(self, time: float, dt: float) -> tuple[int, int]:
-        """In how many layers faces are among what comes in within ``dt`` seconds from a time on: those across, and those along the side."""
-        velocity = self.velocity(time + 0.5 * dt)
-        depth = np.abs(velocity[(self.axis, *np.ix_(*self._inside))]).max() * dt / self.grid.dx
-        most = self.grid.shape[self.axis]
-        return min(math.ceil(depth + RIM), most), min(math.ceil(depth + RIM - 0.5), most)
+    def layers(self, time: float, dt: float) -> np.ndarray:
+        """In how many layers from the side on faces are among what comes in within ``dt`` seconds from a time on.
 
-    def faces(self, time: float, layers: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        At each cell of the side, first of faces across the flow, then of those along it; none where nothing comes in.
+        """
+        depth = np.abs(self.velocity(time + 0.5 * dt)[self.axis]) * self._bare * dt / self.grid.dx
+        layers = np.ceil(np.array([depth + RIM, depth + RIM - 1.0])).astype(int)
+        return np.where(depth > 0, np.minimum(layers, self.grid.shape[self.axis]), 0)
+
+    def faces(self, time: float, layers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the faces are, in arrays of a velocity, in so many ``layers``, and how fast they are at a time, m/s."""
         grid, axis, velocity = self.grid, self.axis, self.velocity(time)
         places, values = [], []
         for k in range(grid.dim):
             # Numbers of cells, the first is 1, in which the faces lie; and cells of the side that say how fast they are.
-            index, said = [np.empty(0, int)] * grid.dim, []
-            depths = np.arange(layers[k != axis])
+            index, said, wanted = [np.empty(0, int)] * grid.dim, [], layers[int(k != axis)]
+            depths = np.arange(wanted.max())
             index[axis] = 1 + depths if self.end == 0 else grid.shape[axis] - depths + (k == axis)
             for a, (low, high), inside in zip(self.along, self._ends, self._inside, strict=True):
                 at = np.arange(grid.shape[a] + 1) if k == a else np.arange(grid.shape[a]) + 0.5
                 beside = np.flatnonzero((at > low - RIM) & (at < high + RIM))
                 index[a] = 1 + beside
-                said.append(np.clip(at[beside].astype(int), inside[0], inside[-1]))
+                said.append(np.clip(at[beside].astype(int), inside[0], inside[-1]) - inside[0])
             flat = sum(i * s for i, s in zip(np.ix_(*index), grid.strides, strict=True)) + k * grid.cells
-            own = np.expand_dims(velocity[k][np.ix_(*said)], axis)
-            places.append(np.asarray(flat).ravel())
-            values.append(np.broadcast_to(own, np.shape(flat)).ravel())
+            own, most = (np.expand_dims(each[np.ix_(*said)], axis) for each in (velocity[k], wanted))
+            driven = depths.reshape([-1 if a == axis else 1 for a in range(grid.dim)]) < most
+            places.append(np.broadcast_to(flat, driven.shape)[driven])
+            values.append(np.broadcast_to(own, driven.shape)[driven])
         return np.concatenate(places), np.concatenate(values)
 
 
@@ -220,19 +234,23 @@ class Inlets:
         solids: What stands in it, where it is now.
 
     Raises:
-        ValueError: if anything flows out through one.
+        ValueError: if anything flows out through one at time 0, or what does is no number.
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
-        check_enters(walls.sides, grid.shape, grid.dx)
         self.grid, self._solids = grid, solids
         self.each = [
-            Inlet(grid, axis, end, patch, (None, *side.parts)[i], side.parts[i:])
+            Inlet(grid, axis, end, side, i)
             for axis, pair in enumerate(walls.sides)
             for end, side in enumerate(pair)
             for i, patch in enumerate(side.patches)
             if patch.kind.through == "given"
         ]
+        for inlet in self.each:
+            try:
+                inlet.velocity(0.0)
+            except NotFinite as error:
+                raise ValueError(str(error)) from None
         self._entering, self._refused = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, 2)
         nearest = [inlet.nearest for inlet in self.each]
         self._near = min([0.5 / PER_AXIS[grid.dim], *(NEAREST * each for each in nearest)])
@@ -244,14 +262,15 @@ class Inlets:
         put = self._kernels().put
         for i, inlet in enumerate(self.each):
             layers = inlet.layers(time, dt)
-            known = self._driven.get(i, (None,))[0] == layers
-            if not known or inlet.varies:
+            known = i in self._driven and np.array_equal(self._driven[i][0], layers)
+            if layers.any() and (inlet.varies or not known):
                 where, values = inlet.faces(time + 0.5 * dt, layers)
                 if not known:
                     ti.sync()  # what is dropped here may be in use
                     self._driven[i] = layers, array_of(where, ti.i32), array_of(values)
                 self._driven[i][2].from_numpy(np.float32(values))
-            put(velocity, *self._driven[i][1:], scale)
+            if layers.any():
+                put(velocity, *self._driven[i][1:], scale)
 
     def let_in(self, particles: Particles, time: float, dt: float) -> Entering:
         """Add what comes in within ``dt`` seconds from a time on; ``place`` before and ``sort`` after."""

@@ -389,6 +389,9 @@ def exits_of(walls: Walls) -> tuple:
 class Motion:
     """Moves particles of one grid.
 
+    Attributes:
+        exits: What ``exits_of`` says of the sides, for kernels.
+
     Args:
         grid: The grid.
         walls: Its sides: a particle stays within those that are closed, and leaves through open ones.
@@ -398,7 +401,7 @@ class Motion:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, third: bool = False):
         self.grid, self.solids, self.third = grid, solids, third
-        self._exits = exits_of(walls)
+        self.exits = exits_of(walls)
 
     def move(self, particles: Particles, velocity, dt: float, *, known: bool = False) -> None:
         """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
@@ -414,6 +417,6 @@ class Motion:
         step, room, number = dt / grid.dx, particles.room, particles.count
         moving = particles.position, particles.velocity, int(known), velocity
         if self.solids is None:
-            kernels.move(*moving, grid.n, *self._exits, step, room, number)
+            kernels.move(*moving, grid.n, *self.exits, step, room, number)
         else:
-            kernels.move_beside(*moving, *self._exits, step, room, number, *self.solids.arguments())
+            kernels.move_beside(*moving, *self.exits, step, room, number, *self.solids.arguments())

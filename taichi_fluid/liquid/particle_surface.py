@@ -23,7 +23,7 @@ from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straighte
 from .motion import IN_CELL, away_from, distance_at
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
-from .row_marks import CLOSED, IN_PART, SOME, SURE, Mirrors, mark_strip, marked_around
+from .row_marks import CLOSED, IN_PART, OPEN, SOME, SURE, Mirrors, mark_strip, marked_around
 
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
@@ -334,10 +334,12 @@ class ParticleSurface:
         self.grid, self.solids, self._core = grid, solids, core
         # Beyond a side that is open in part the liquid is seen again as beyond a wall, where the surface would else not meet that.
         sides = [side for pair in walls.sides for side in pair]
-        opens = [{patch.kind.is_open for patch in side.patches} for side in sides]
-        self._closed = int_vector(len(sides))(
-            *(CLOSED if True not in each else False in each and IN_PART for each in opens)
-        )
+        wholly = [all(patch.kind.is_open for patch in side.patches) for side in sides]
+        closed = [
+            CLOSED if not side.is_open else OPEN if all_of_it else IN_PART
+            for side, all_of_it in zip(sides, wholly, strict=True)
+        ]
+        self._closed = int_vector(len(sides))(*closed)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if solids is not None and before is None else before

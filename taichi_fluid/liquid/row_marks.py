@@ -8,8 +8,8 @@ DEEP = {2: 4, 3: 3}
 SOME, FEW, SURE = 1, 2, 4
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
 
-CLOSED, IN_PART = 1, 2
-"""What sides are that are no way out, or only in part; those that are all over are 0."""
+OPEN, CLOSED, IN_PART = 0, 1, 2
+"""What sides are: ways out all over, nowhere, or in part."""
 
 
 @argument
