@@ -194,9 +194,7 @@ class Liquid:
         """Let a velocity on the faces be that of what inflows bring within ``dt`` seconds from a ``time`` on, before ``carry``."""
         if self.inlets.each:
             self._known = False
-            self.inlets.drive(velocity, time, dt)
-            if self.lead.velocity is not None:
-                self.inlets.drive(self.lead.velocity, time, dt, 0.0)
+            self.inlets.drive(velocity, time, dt, self.lead.velocity)
 
     def at(self, time: float) -> None:
         """Let sides move as they do at a ``time``, s, where that is what particles see of them."""
