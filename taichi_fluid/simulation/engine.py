@@ -146,6 +146,7 @@ class Engine:
         """Begin at time 0 with what the arrays hold, with operators that know nothing."""
         self.time, self.steps = 0.0, 0
         self.speed = 0.0  # largest velocity component that the last check has found, m/s
+        self.pushed = 0.0  # for how many seconds forces have acted in the first half of a step
         self.lifted = 0.0  # largest acceleration that it may have found, by buoyancy or of a liquid, m/s²
         self.pressure_result: SolveResult | None = None
         self.diffusion_results: list[SolveResult] = []

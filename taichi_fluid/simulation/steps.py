@@ -64,7 +64,9 @@ def halve(engine: Engine, dt: float) -> Iterator[None]:
         yield
     if early:
         _press(engine, -engine.lasting(early))
-    _push(engine, half - early)
+    # For as long as friction has acted: what the two hold in balance is carried along as it is.
+    engine.pushed = engine.diffusion.first_part(viscosity, dt, component=0) if viscosity else half
+    _push(engine, engine.pushed - early)
     engine.move_as_at(engine.time + half)
     if viscosity and engine.diffusion.is_long(viscosity, dt):
         engine.gain = engine.gained
@@ -325,13 +327,17 @@ FORCES = Table(
 
 
 def force(engine: Engine, dt: float) -> None:
-    """Add all forces, one after the other; of a step that was halved what its first half has left of them, as of its end."""
+    """Add all forces, one after the other; of a step that was halved what its first half has left of them.
+
+    As of its end, where that has been half: so that all of them are on the mean as of the middle.
+    """
     began = engine.time
     try:
         for each in list(engine.forces):
             late = engine.halved and each.halves
-            engine.time = began + dt if late else began
-            each.add(engine, 0.5 * dt if late else dt)
+            rest = dt - engine.pushed if late else dt
+            engine.time = began + 0.5 * dt * dt / rest if late else began
+            each.add(engine, rest)
     finally:
         engine.time = began
     engine.fill_velocity()
