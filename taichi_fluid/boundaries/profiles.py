@@ -103,7 +103,7 @@ def _add_at(c, I, s, added, n):
 
 @argument
 class Narrowed:
-    """What is ``given`` to the faces of a side of cells of which the inflow has a ``share``: what is ``told`` flows in through each.
+    """What is ``given`` to the faces of a side, of which the inflow has a ``share``; ``told`` is the mean over all of each face.
 
     ``level`` is the signed distance to the surface of the liquid, m.
     """
@@ -123,7 +123,7 @@ def _take_at(c, I, s, a: Array, offset, layer, plane: Array, n, axis: ti.templat
 
 @ti.func
 def _narrow_at(c, I, s, narrowed, n, axis: ti.template()):
-    """As much flows in through a cell as is ``told``, however high the liquid stands in it; that is a part of a wall's, 0 to 1."""
+    """The speed of a face of which the inflow has a share: all of what is said while the liquid reaches no farther, else what is ``told``."""
     place, cell = _place_on_plane(I, n, axis), c + s[axis]
     if narrowed.upper == 1:
         cell = c + n[axis] * s[axis]

@@ -217,12 +217,6 @@ class Engine:
         return float(self.grid.to_numpy(self.solids.fluid).sum(dtype=float)) * self.grid.cell_volume
 
     @functools.cached_property
-    def open_at_rest(self):
-        """How far solids that never move leave each face open, ``(dim, ...)`` with ghosts, on the host."""
-        assert self.solids is not None
-        return self.grid.to_numpy_padded(self.solids.open)
-
-    @functools.cached_property
     def projection(self) -> Projection:
         """What projects, built at its first use: a picture of time 0 needs none."""
         return self._new_projection()
