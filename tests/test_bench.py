@@ -42,11 +42,10 @@ PACKAGE = Path(__file__).parent.parent / "taichi_fluid"
 STAGES = ["check", "halve", "advect", "sources", "burn", "forces", "diffuse", "project"]
 SMALL = ["--arch", "cpu", "--dim", "2", "--resolution", "8", "--steps", "2"]
 
-# Families that no step launches: measuring, resampling, a surface to begin with, meshes, the opening of a source.
+# Families that no step launches: measuring, resampling, a surface to begin with, meshes.
 NOT_IN_A_STEP = {
     "cut_kernels",
     "diagnostic_kernels",
-    "hit_kernels",
     "matching_kernels",
     "mesh_kernels",
     "resample_kernels",

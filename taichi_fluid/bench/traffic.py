@@ -216,6 +216,7 @@ TRAFFIC = {
     "shape_kernels.count_in_shape": ("starts core?core!counts", "counts"),
     "shape_kernels.drive_in_shape": ("position@number", ""),
     "shape_kernels.drive_faces": ("", ""),
+    "hit_kernels.measure": ("", ""),
     "inlet_kernels.let_in": ("", ""),
     "inlet_kernels.put": ("", ""),
     "depth_kernels.count_in_depth": ("starts phi core?core!counts", "counts"),
