@@ -20,7 +20,9 @@ def test_a_preset_runs_and_shows_something(name):
         for _ in range(5 if scene.liquid else 3):
             step = simulation.step()
             assert step.pressure is not None
-            assert step.pressure.status in (Status.CONVERGED, Status.STALLED), step.pressure
+            solved = step.pressure.status in (Status.CONVERGED, Status.STALLED)
+            # What falls freely has nothing but rounding to solve for, of which the solver of a GPU may make nothing.
+            assert solved or np.abs(simulation.to_numpy("pressure")).max() < 1e-4, step.pressure
         launches = watch.take()
     assert uncounted(launches) == set(), "say in traffic.TRAFFIC what these read and write"
     assert moved(launches) > 0
