@@ -232,6 +232,11 @@ class Side:
         return any(patch.kind.is_open for patch in self.patches)
 
     @property
+    def is_all_open(self) -> bool:
+        """Whether all of it is open."""
+        return all(patch.kind.is_open for patch in self.patches)
+
+    @property
     def is_convected(self) -> bool:
         """Whether any of it is an outflow."""
         return any(patch.kind.is_convected for patch in self.patches)

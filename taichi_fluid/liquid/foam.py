@@ -12,14 +12,13 @@ import numpy as np
 
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
-from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.vectors import length
-from .motion import CLEARANCE, Way, distance_at, exits_of, pushed_out
+from .motion import CLEARANCE, Way, distance_at, pushed_out
 from .particles import NOWHERE, Particles, set_vector, vector_at, zero_of
 
 RATES = {2: 2e3, 3: 1e5}
@@ -241,14 +240,14 @@ class Foam:
 
     Args:
         grid: The grid.
-        walls: Its sides: open ones let spray and foam out.
+        exits: What ``exits_of`` says of its sides: open ones let spray and foam out.
         solids: What stands in it.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
+    def __init__(self, grid: Grid, exits: tuple, solids: Solids | None):
         self.grid, self.solids, self.particles = grid, solids, FoamParticles(grid)
         self._kernels = foam_kernels(grid.costly_loops, solids is not None)
-        self._exits = exits_of(walls)
+        self._exits = exits
         self._counts, self._offsets = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
         self._nothing = ti.ndarray(ti.f32, 1)

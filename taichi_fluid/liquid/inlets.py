@@ -21,14 +21,14 @@ from ..boundaries.walls import Walls
 from ..errors import NotFinite
 from ..grid import Grid
 from ..kernels import Array, IntArray, array_of, kernel_family
-from .lattice import Ground, bare_solids, ground_of
+from .lattice import Ground, bare_solids, evenly, ground_of, lines_in, put_new
 from .motion import CLEARANCE
-from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at, zero_of
+from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, vector_at, zero_of
 from .seeding import NEAREST, RIM, is_room_for
 
 
 class Entering(NamedTuple):
-    """How many particles have been ``let_in``, and how many not: ``shut`` out by solids, and for want of ``room``."""
+    """How many particles have been ``let_in``, and how many not: ``shut`` out by solids, and where others ``crowded`` their places."""
 
     let_in: int
     shut: int
@@ -68,10 +68,7 @@ def inlet_kernels(loops, given):
             elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, n) == 0:
                 ti.atomic_add(refused[1], 1)
                 x[0] = ti.f32(NOWHERE)
-            set_vector(position, p, room, x)
-            set_vector(velocity, p, room, vector_at(entering, i + ti.static(loops.dim) * number, number, x))
-            for k in ti.static(range(loops.dim**2)):
-                affine[p + k * room] = ti.f32(0.0)
+            put_new(cloud, p, x, vector_at(entering, i + ti.static(loops.dim) * number, number, x))
 
     @ti.kernel
     def put(a: Array, where: IntArray, values: Array, scale: ti.f32):
@@ -115,11 +112,10 @@ class Inlet:
         self._ends = [(low / grid.dx, high / grid.dx) for low, high in ends]
         # The cells along each edge of the side that any of it lies in.
         self._inside = [np.arange(math.floor(low + 1e-6), math.ceil(high - 1e-6)) for low, high in self._ends]
-        counts = [max(round((high - low) * PER_AXIS[grid.dim]), 1) for low, high in self._ends]
-        self._rows = [
-            low + (np.arange(count) + 0.5) * (high - low) / count
-            for (low, high), count in zip(self._ends, counts, strict=True)
-        ]
+        counts = [lines_in(high - low, grid.dim) for low, high in self._ends]
+        self._rows = [evenly(*ends, count) for ends, count in zip(self._ends, counts, strict=True)]
+        cells = zip(self._rows, self._inside, strict=True)
+        self._cells = np.ix_(*(np.clip(rows.astype(int), each[0], each[-1]) - each[0] for rows, each in cells))
         widths = [(high - low) / count for (low, high), count in zip(self._ends, counts, strict=True)]
         self._spacing = 1.0 / (FULL[grid.dim] * math.prod(widths))
         self.nearest = min([self._spacing, *(each for each, count in zip(widths, counts, strict=True) if count > 1)])
@@ -133,6 +129,7 @@ class Inlet:
         self._bare = np.squeeze(own, axis)[np.ix_(*self._inside)] > 0
         self.gone = np.zeros(counts)
         self._known: np.ndarray | None = None
+        self._known_at = 0.0
         self.varies = any(profile.varies for profile in self._patch.profiles.values())
 
     def velocity(self, time: float) -> np.ndarray:
@@ -141,7 +138,7 @@ class Inlet:
         Raises:
             NotFinite: where that is no number, or leads out of the box.
         """
-        if self._known is None or self.varies:
+        if self._known is None or (self.varies and time != self._known_at):
             found = np.array([self._component(k, time) for k in range(self.grid.dim)])
             into = (1 - 2 * self.end) * found[self.axis]
             if (into < 0).any():
@@ -149,7 +146,7 @@ class Inlet:
                     f"{self._what} leads out of the box at {-into.min():.4g} m/s at t = {time:.4g} s; a liquid flows in there, and leaves "
                     "through open sides."
                 )
-            self._known = found
+            self._known, self._known_at = found, time
         return self._known
 
     def _component(self, k: int, time: float) -> np.ndarray:
@@ -173,11 +170,7 @@ class Inlet:
     def advance(self, time: float, dt: float) -> tuple[np.ndarray, np.ndarray]:
         """Go on for ``dt`` seconds from a time on, and return what comes in meanwhile: positions in cells, and velocities, m/s; each row a particle."""
         grid, axis = self.grid, self.axis
-        cells = [
-            np.clip(rows.astype(int), each[0], each[-1]) - each[0]
-            for rows, each in zip(self._rows, self._inside, strict=True)
-        ]
-        velocity = self.velocity(time + 0.5 * dt)[(slice(None), *np.ix_(*cells))]
+        velocity = self.velocity(time + 0.5 * dt)[(slice(None), *self._cells)]
         into = (1 - 2 * self.end) * velocity[axis] * self._uncovered
         gone = self.gone + into * dt / (self._spacing * grid.dx)
         count = np.floor(gone + 0.5).astype(int)
@@ -263,16 +256,18 @@ class Inlets:
         for i, inlet in enumerate(self.each):
             layers = inlet.layers(time, dt)
             known = i in self._driven and np.array_equal(self._driven[i][0], layers)
-            if layers.any() and (inlet.varies or not known):
+            if not layers.any():
+                continue
+            if inlet.varies or not known:
                 where, values = inlet.faces(time + 0.5 * dt, layers)
-                if not known:
+                if known:
+                    self._driven[i][2].from_numpy(np.float32(values))
+                else:
                     ti.sync()  # what is dropped here may be in use
                     self._driven[i] = layers, array_of(where, ti.i32), array_of(values)
-                self._driven[i][2].from_numpy(np.float32(values))
-            if layers.any():
-                put(velocity, *self._driven[i][1:], 1.0)
-                if lead is not None:
-                    put(lead, *self._driven[i][1:], 0.0)
+            put(velocity, *self._driven[i][1:], 1.0)
+            if lead is not None:
+                put(lead, *self._driven[i][1:], 0.0)
 
     def let_in(self, particles: Particles, time: float, dt: float) -> Entering:
         """Add what comes in within ``dt`` seconds from a time on; ``place`` before and ``sort`` after."""

@@ -1,5 +1,7 @@
 """The lattice in whose places particles are made: which of them are free, how many are wanted, and what is put there."""
 
+import numpy as np
+
 from .._ti import argument, ti, traced
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
@@ -99,6 +101,16 @@ def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
     return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
 
 
+def lines_in(width: float, dim: int) -> int:
+    """How many lines of places lie evenly in what is so many cells wide, as nearly as in full cells."""
+    return max(round(width * PER_AXIS[dim]), 1)
+
+
+def evenly(low: float, high: float, count: int) -> np.ndarray:
+    """The middles of so many equal parts of a stretch."""
+    return low + (np.arange(count) + 0.5) * (high - low) / count
+
+
 def most_places(lattice: str, dim: int) -> int:
     """How many places of a lattice a cell may have."""
     return DENSEST[dim] ** dim if lattice == FITTED else FULL[dim]
@@ -153,6 +165,15 @@ def _make_wanted(c, I, s, offsets: IntArray, places: IntArray, maker):
                 p += ti.i32(1)
 
 
+@ti.func
+def put_new(arrays, p, x, v):
+    """Let there be a particle at ``x``, in cells, of a velocity, m/s, whose derivatives are not known; ``arrays`` are a ``Cloud``'s."""
+    set_vector(arrays.position, p, arrays.room, x)
+    set_vector(arrays.velocity, p, arrays.room, v)
+    for k in ti.static(range(x.n * x.n)):
+        arrays.affine[p + k * arrays.room] = ti.f32(0.0)
+
+
 @argument
 class Maker:
     """Writes new particles behind the ``first`` so many, with a ``given`` velocity, or that of the faces where it is ``sampled``.
@@ -196,10 +217,7 @@ class Maker:
         v = self.given
         if ti.static(self.sampled):
             v = sample_velocity(self.faces, x + ti.f32(0.5), self.n)
-        set_vector(self.position, p, self.room, x)
-        set_vector(self.velocity, p, self.room, v)
-        for k in ti.static(range(x.n * x.n)):
-            self.affine[p + k * self.room] = ti.f32(0.0)
+        put_new(self, p, x, v)
 
 
 @kernel_family

@@ -102,7 +102,7 @@ class Liquid:
     @functools.cached_property
     def foam(self) -> Foam:
         """Its spray, foam and bubbles; made when it is first asked for."""
-        return Foam(self.grid, self.walls, self.solids)
+        return Foam(self.grid, self.motion.exits, self.solids)
 
     @property
     def has_foam(self) -> bool:

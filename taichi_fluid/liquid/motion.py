@@ -371,10 +371,9 @@ def motion_kernels(loops, third, beside):
 def exits_of(walls: Walls) -> tuple:
     """Where particles leave a box: 1 for each side that is open all over; and for each ghost beyond a part that is, of sides in parts."""
     grid, sides = walls.grid, [side for pair in walls.sides for side in pair]
-    wholly = [int(all(patch.kind.is_open for patch in side.patches)) for side in sides]
     exits = np.zeros(grid.padded if walls.open_in_part else 1, np.int32)
     for i, side in enumerate(sides):
-        if side.is_open and not wholly[i]:
+        if side.is_open and not side.is_all_open:
             axis, end = divmod(i, 2)
             places = places_on_side(grid.shape, grid.size, axis, end, -1)
             shares = shares_of(side, places, axis, grid.dx)
@@ -383,7 +382,7 @@ def exits_of(walls: Walls) -> tuple:
             exits[tuple(here)] = sum(
                 share * patch.kind.is_open for share, patch in zip(shares, side.patches, strict=True)
             )
-    return int_vector(2 * grid.dim)(*wholly), array_of(exits, ti.i32)
+    return int_vector(2 * grid.dim)(*(int(side.is_all_open) for side in sides)), array_of(exits, ti.i32)
 
 
 class Motion:

@@ -334,11 +334,7 @@ class ParticleSurface:
         self.grid, self.solids, self._core = grid, solids, core
         # Beyond a side that is open in part the liquid is seen again as beyond a wall, where the surface would else not meet that.
         sides = [side for pair in walls.sides for side in pair]
-        wholly = [all(patch.kind.is_open for patch in side.patches) for side in sides]
-        closed = [
-            CLOSED if not side.is_open else OPEN if all_of_it else IN_PART
-            for side, all_of_it in zip(sides, wholly, strict=True)
-        ]
+        closed = [CLOSED if not side.is_open else OPEN if side.is_all_open else IN_PART for side in sides]
         self._closed = int_vector(len(sides))(*closed)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()

@@ -1,5 +1,6 @@
 """Where particles are made and taken away: on a lattice in each cell, in shapes, and where too few are left."""
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -53,7 +54,7 @@ AT_ONCE = 0.1
 EVERYWHERE = 2.0
 """What is more likely than all others."""
 LOOKS = 8
-"""Places on its way in a step at which is looked whether what is poured has come through a source, and a little more."""
+"""Parts of its way in a step between which is looked whether what is poured has come through a source."""
 RIM = 0.51
 """How far beyond a source or an inflow, in cells, faces have its velocity, so that all that lies in it goes along with that."""
 SHALLOW = 0.5
@@ -341,6 +342,8 @@ class Seeding:
         self.grid, self.solids, self._core = grid, solids, core
         self._places = Places(grid)
         self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 1)
+        # Kept with this grid: what is kept for all of them would keep a Taichi that has ended.
+        self._fitted = functools.lru_cache(maxsize=64)(functools.partial(fitted_lattice, grid))
         self._refill = Refill(grid, solids, self._places)
         self.begin()
 
@@ -370,7 +373,7 @@ class Seeding:
         gone = [component * time / self.grid.dx for component in speed]
         if fitted:
             axis = max(range(dim), key=lambda k: abs(speed[k]))
-            spacing, at = fitted_lattice(self.grid, shape, tuple(a), tuple(b), radius, axis)
+            spacing, at = self._fitted(shape, tuple(a), tuple(b), radius, axis)
         else:
             spacing, at = (1.0,) * dim, (0.0,) * dim
         shift = point(*(x + math.fmod(way, apart) for x, way, apart in zip(at, gone, spacing, strict=True)))

@@ -4,7 +4,6 @@ A lattice of cells has whole lines along the flow in an opening, of 5.5 cells th
 in the opening, and how far two places lie from one another along them is what makes the amount exact.
 """
 
-import functools
 import math
 from typing import NamedTuple
 
@@ -14,8 +13,8 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, array_of, float_vector, kernel_family
 from ..operators.shapes import SHAPES
-from .lattice import DENSEST
-from .particles import FULL, PER_AXIS, vector_at
+from .lattice import DENSEST, evenly, lines_in
+from .particles import FULL, vector_at
 
 FINE = {2: 512, 3: 96}
 """Lines across an opening, along each of its edges, by which its area is found, and places along each by which what it hits."""
@@ -48,21 +47,15 @@ def _extent(shape: str, a: np.ndarray, b: np.ndarray, radius: float) -> tuple[np
     return np.minimum(a, other) - radius, np.maximum(a, other) + radius
 
 
-def _evenly(low: float, high: float, count: int) -> np.ndarray:
-    return low + (np.arange(count) + 0.5) * (high - low) / count
-
-
-@functools.lru_cache(maxsize=64)
 def fitted_lattice(
     grid: Grid, shape: str, a: tuple[float, ...], b: tuple[float, ...], radius: float, axis: int
 ) -> FittedLattice:
     """The lattice in which a shape of ``operators.shapes``, in metres, pours along an axis; a place of it is in its middle there."""
-    dim, per_axis = grid.dim, PER_AXIS[grid.dim]
-    low, high = _extent(shape, np.array(a), np.array(b), radius)
+    dim, (low, high) = grid.dim, _extent(shape, np.array(a), np.array(b), radius)
 
     def hit(lines: list[np.ndarray]) -> float:
         """Which part of the lines at these coordinates across the flow hit the shape."""
-        axes = [*lines[:axis], _evenly(low[axis], high[axis], FINE[dim]), *lines[axis:]]
+        axes = [*lines[:axis], evenly(low[axis], high[axis], FINE[dim]), *lines[axis:]]
         points = np.stack([each.ravel() for each in np.meshgrid(*axes, indexing="ij")])
         out = array_of(np.zeros(points.shape[1]))
         point = float_vector(dim)
@@ -72,10 +65,10 @@ def fitted_lattice(
 
     across = [k for k in range(dim) if k != axis]
     widths = [(high[k] - low[k]) / grid.dx for k in across]
-    counts = [max(round(width * per_axis), 1) for width in widths]
-    fine = [_evenly(low[k], high[k], FINE[dim]) for k in across]
+    counts = [lines_in(width, dim) for width in widths]
+    fine = [evenly(low[k], high[k], FINE[dim]) for k in across]
     area = hit(fine) * math.prod(widths)
-    lines = hit([_evenly(low[k], high[k], count) for k, count in zip(across, counts, strict=True)]) * math.prod(counts)
+    lines = hit([evenly(low[k], high[k], count) for k, count in zip(across, counts, strict=True)]) * math.prod(counts)
     spacing, at = np.empty(dim), (0.5 * (low + high) - np.array(grid.origin)) / grid.dx
     for k, width, count in zip(across, widths, counts, strict=True):
         # One line alone has none beside it, wherever else it would be.

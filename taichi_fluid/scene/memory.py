@@ -29,7 +29,7 @@ def bytes_needed(scene: Scene) -> int:
     sides = [side for pair in scene.domain.sides for side in pair]
     if any(side.is_open and side.parts for side in sides):
         words += dim + (0 if scene.solids else dim * 1.34 + 2)  # open faces, those of all levels, regions
-        words += 0 if scene.liquid is None else 2 if scene.liquid.foam else 1  # where particles leave, and foam
+        words += scene.liquid is not None  # where particles leave
     spreads = any(rate_of(scene.fluid, row, "diffusivity") for row in CARRIED.values())
     if (scene.fluid.viscosity and scene.liquid is None) or spreads:
         words += 2 + 4 + 3 + 4  # the same again for diffusion
