@@ -160,7 +160,6 @@ class SurfaceTension:
         """
         grid, scratch, a = self.grid, self._scratch, distance
         grid.require(grid.dim, distance=distance)
-        # To the first, whose ghosts may be filled: those of the second are to stay 0 for the pressure.
         for axis, out in enumerate((scratch.first, scratch.second, scratch.first)[-grid.dim :]):
             self._kernels.smooth(a, out, grid.n, axis)
             a = out

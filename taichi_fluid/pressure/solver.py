@@ -66,7 +66,7 @@ class EllipticSolver:
         method: One of ``METHODS``.
         sweeps: Smoothing sweeps per leg of a V-cycle; left out, what suits the method.
         scratch: Arrays to work in while it solves, all but ``first``, which may hold the right-hand side; left out, it
-            has its own. The ghosts of ``second`` and ``third`` are 0.
+            has its own. Whatever finite they hold before does not matter.
 
     Attributes:
         system: A, and what is solved for.
@@ -95,7 +95,7 @@ class EllipticSolver:
         if not recipe.searches:
             factor = 2 * grid.dim / (2 * grid.dim + 1) if method == "jacobi" else 1.0
         self._method = recipe.method(self._preconditioner, self._residual, work, factor)
-        self._work, self._shared = work, None if scratch is None else work.z
+        self._work, self._shared = work, scratch is not None
         self._look_every = recipe.look_every or (1 if grid.loops.rows else 2)
         self._no_null_space, self._regions = NoNullSpace(), ConnectedRegions(self.system)
         self._constant = Constant(self.system, self._residual.partials)
@@ -238,16 +238,20 @@ class EllipticSolver:
         """``out = M r``: one correction from zero, for tests and for other solvers."""
         self.grid.require(r=r, out=out)
         recorder = GraphRecorder()
-        if self.system.leaves_out:
-            self._clear(out)
+        self._clear(out)
         self._preconditioner.record(recorder.launch, r, out)
         recorder.finish()()
 
     def _clear(self, correction) -> None:
-        """Let a correction, and what it is made of, be 0: passes leave out rows in which nothing is solved for."""
+        """Let a correction, and what it is made of, be 0 where passes take it for that: in ghosts, and in rows that they leave out.
+
+        What is shared others have worked in since.
+        """
         for array in (correction, *self._work[1:]):
-            if array is not None:
+            if array is not None and self.system.leaves_out:
                 clear_values(array, self.grid.cells)
+            elif array is not None and self._shared:
+                self.system.set_ghosts(array, self.system.wrap)
 
     def solve(
         self, rhs, out, *, tolerance: float = 1e-4, max_iterations: int = 500, look_every: int | None = None
@@ -271,11 +275,7 @@ class EllipticSolver:
         require_pair(self.grid, self._ready, rhs, out)
         max_iterations = require_limits(tolerance, max_iterations)
         every = self._look_every if look_every is None else whole("look_every", look_every, 1)
-        if self.system.leaves_out:
-            self._clear(self._work.z)
-        elif self._shared is not None:
-            # Where nothing is solved for a correction is 0, and somebody else may have worked there since.
-            self.system.set_ghosts(self._shared, self.system.wrap)
+        self._clear(self._work.z)
 
         def solve(rhs) -> SolveResult:
             return self._method.solve(rhs, out, self.null_space, max_iterations, every)
