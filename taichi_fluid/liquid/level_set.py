@@ -305,7 +305,6 @@ class LevelSet:
 
     def continued(self, phi, cells: int, sure: float):
         """The same by ``continue_distance``, in ``scratch.vector``; ``scratch.first`` is worked in."""
-        # Not in ``second`` and ``third``, whose ghosts have to stay 0 for the pressure.
         return continue_distance(self.grid, phi, self._scratch.first, self._scratch.vector, cells, sure)
 
     def stay(self, phi) -> None:
