@@ -122,6 +122,21 @@ def test_all_of_a_solid_is_there_however_far_its_pivot(pivot, turn):
     assert covered == pytest.approx(np.pi * 0.2**2, rel=0.03)
 
 
+@pytest.mark.parametrize("shape", ["box", "cylinder"])
+def test_a_solid_as_long_as_a_periodic_axis_has_no_end(shape):
+    """At the seam, where it meets itself, it had a surface: cells that it cuts had up to 0.07 more room there."""
+    grid = Grid((N, N), 1 / N)
+    walls = Walls(grid, [["periodic", "periodic"], ["free-slip", "free-slip"]])
+    ends = {
+        "box": {"a": (0.5, 0.1), "b": (0.5, 0.115)},
+        "cylinder": {"a": (0.0, 0.1), "b": (1.0, 0.1), "radius": 0.115},
+    }
+    solids = Solids(grid, walls, [Solid(shape, **ends[shape])])
+    solids.update(0.0)
+    assert np.ptp(grid.to_numpy(solids.fluid), axis=0).max() < 1e-6
+    assert np.ptp(np.maximum(grid.to_numpy(solids.distance), -2 / N), axis=0).max() < 1e-6
+
+
 def test_a_solid_of_ones_own_is_as_good_as_a_named_one(dim):
     @ti.func
     def ball(x):

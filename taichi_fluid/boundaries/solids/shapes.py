@@ -155,19 +155,21 @@ def beyond_sides(
 ) -> tuple[list[float], list[float]]:
     """Points ``a`` and ``b`` of a named shape at rest, made longer ``by`` cells where it ends flat at a side of the grid.
 
-    It does so if that end lies beyond the side or ``within`` so many cells of it; a ``periodic`` axis has no sides. What goes on
-    there has no surface at the side, on which a distance to it would be 0.
+    It does so if that end lies beyond the side or ``within`` so many cells of it; a ``periodic`` axis has no sides, but what reaches
+    from one end of it to the other goes on too. What does has no surface at the side, on which a distance to it would be 0.
     """
     start, end = np.array(a, float), np.array(b, float)
     sided = ~np.array(periodic, bool) if len(periodic) else True
     lowest, highest = np.add(grid.origin, within * grid.dx), np.add(grid.origin, grid.size) - within * grid.dx
     if shape == "box":
         low, high = start - end, start + end
+        sided = sided | ((low < lowest) & (high > highest))
         low = low - by * grid.dx * (sided & (low < lowest))
         high = high + by * grid.dx * (sided & (high > highest))
         start, end = 0.5 * (low + high), 0.5 * (high - low)
     elif shape == "cylinder":
         outwards = (end - start) / max(math.dist(a, b), 1e-20)
+        sided = sided | ((np.minimum(start, end) < lowest) & (np.maximum(start, end) > highest))
         for place, out in ((start, -outwards), (end, outwards)):
             if (sided & ((place < lowest) & (out < -0.5) | (place > highest) & (out > 0.5))).any():
                 place += by * grid.dx * out
