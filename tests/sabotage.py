@@ -36,6 +36,14 @@ SABOTAGES = {
         "physics/forces.py", "[dt * g * coefficient for g in gravity]", "[-dt * g * coefficient for g in gravity]",
         "test_forces.py::test_buoyancy_is_gravity_times_the_scalar_at_the_face",
     ),
+    "what particles tell the faces beyond a seam": Sabotage(
+        "liquid/transfer.py", "self._seams.fold(sums, grid.dim)", "self._seams.close(sums, grid.dim)",
+        "test_liquid_seams.py::test_a_liquid_does_not_know_where_its_seams_are",
+    ),
+    "layers of faces across a seam": Sabotage(
+        "liquid/extension.py", "far += ti.select(there < 1, n, ti.select(there > n, -n, 0))", "far += 0 * there * n",
+        "test_liquid_seams.py::test_a_liquid_does_not_know_where_its_seams_are",
+    ),
     "ghosts that others have left to the pressure": Sabotage(
         "pressure/solver.py", "elif array is not None and self._shared:", "elif False:",
         "test_pressure.py::test_what_others_have_left_in_the_scratch_does_not_matter",

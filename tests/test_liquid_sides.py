@@ -312,7 +312,7 @@ def test_only_a_liquid_pours_and_drains():
     ("sides", "told"),
     [
         ([["outflow", "open"], TOP_OPEN], "domain.boundaries.0.0 is 'outflow'"),
-        ([["periodic"] * 2, TOP_OPEN], "has sides that are closed, open, or inflows"),
+        ([["outflow", "open"], TOP_OPEN], "has sides that are closed, open, periodic, or inflows"),
         ([[inflow(-1.0, 0.0), "open"], TOP_OPEN], "flows in there, and leaves through open sides"),
         ([["free-slip", "open"], ["free-slip", inflow(0.0, 1.0)]], "boundaries[1][1].velocity leads out of the box at 1 m/s"),
         ([[inflow("y - 0.23125", 0.0), "open"], TOP_OPEN], "boundaries[0][0].velocity leads out of the box at 0.2 m/s"),

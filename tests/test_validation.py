@@ -141,6 +141,10 @@ TODAY = [
         id="slosh",
     ),
     pytest.param(
+        "endless-wave", {}, [(0.9964, 0.003), (-0.0035, 0.003), (0.992, 0.004), (0.005, 0.004)], id="endless-wave"
+    ),
+    pytest.param("film", {}, [(0.0038, 0.002), (1.007, 0.004), (0.0047, 0.003), (0.9995, 0.004)], id="film"),
+    pytest.param(
         "drop",
         {},
         [

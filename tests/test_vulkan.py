@@ -10,7 +10,7 @@ PARTS = {
     "operators": "ti kernels differences interpolation noise boundary solids diagnostics loads probes normoyle doctor forces sources pictures",
     "advection and pressure": "advection pressure pockets solver_sides spectral diffusion sides walls conditions warm_solids",
     "steps": "collocated combustion simulation reflection conservation live_engine seams motion",
-    "liquids": "liquid liquid_core liquid_particles liquid_pressure liquid_stress foam",
+    "liquids": "liquid liquid_core liquid_particles liquid_pressure liquid_stress liquid_seams foam",
     "pictures of steps": "render render_views exact_shapes resample presets validation",
 }
 """Files that trace the same kernels, which a process does once; the first ones are those that compile little."""

@@ -128,6 +128,7 @@ TRAFFIC = {
     "coarsening_kernels.scale_sides": ("", ""),
     "ghost_kernels.wrap_ghosts": ("", ""),
     "ghost_kernels.mirror_ghosts": ("", ""),
+    "ghost_kernels.fold_ghosts": ("", ""),
     # Not a kernel: SciPy's transforms there and back, and a division between them; each as one pass.
     "Transforms.solve_in_place": ("array  array  array", "array  array  array"),
     # Nor are these: the mean and the squares of a right-hand side, and what a solution leaves of it.

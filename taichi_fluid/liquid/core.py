@@ -35,6 +35,7 @@ from ..operators.shapes import SHAPES
 from .core_ways import Depth, Reached, carry_strip, reach_strip
 from .motion import Way
 from .particles import FULL, NOWHERE, Cloud, Particles
+from .sides import CLOSED, closed_all_over
 
 BELOW = 1.0
 """How deep a surface that is found from particles says that a cell is at the most, in cells."""
@@ -73,7 +74,7 @@ def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n,
     for axis in ti.static(range(s.n)):
         if I[axis] < 1 or I[axis] > n[axis]:
             inside += ti.select(I[axis] < 1, s[axis], -s[axis])
-            if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] == 0:
+            if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] != CLOSED:
                 mark = ti.i32(NEVER)
     if mark == 0:
         mark = ti.cast(not depth.is_deep(inside), ti.i32)
@@ -356,12 +357,6 @@ class Core:
     def particles(self) -> int:
         """How many particles the core would have."""
         return FULL[self.grid.dim] * self.cells
-
-
-def closed_all_over(walls: Walls):
-    """1 for each side of a box through which nothing passes anywhere, axis by axis, else 0."""
-    sides = [side for pair in walls.sides for side in pair]
-    return int_vector(len(sides))(*(int(side.kind.is_closed and not side.parts) for side in sides))
 
 
 def cover_of(core: Core | None, nothing) -> tuple:

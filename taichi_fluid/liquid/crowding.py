@@ -15,12 +15,13 @@ from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.differences import centre_velocity_at
-from ..operators.interpolation import sample
-from .core import BELOW, Core, closed_all_over, cover_of
+from ..operators.interpolation import sample, wrapped
+from .core import BELOW, Core, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .level_set import MOST_OFF
 from .motion import distance_at
-from .particles import FULL, PER_AXIS, Particles
+from .particles import FULL, PER_AXIS, Particles, zero_of
+from .sides import OPEN, Seams, across_seams, closed_all_over
 
 RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""
@@ -38,15 +39,16 @@ BESIDE = {dim: sum(max(0.5 - (k + 0.5) / m, 0.0) for k in range(m)) / m for dim,
 
 
 @ti.func
-def _weighed(c, I, s, weight: Array, n):
+def _weighed(c, I, s, weight: Array, ground):
     """What particles are too many, or too few, around a cell by their weights on its faces, as a part of all that there should be."""
-    mass, room = ti.f32(0.0), ti.f32(0.0)
+    mass, room, n = ti.f32(0.0), ti.f32(0.0), ground.solids.n
     for axis in ti.static(range(s.n)):
         face, part = c + axis * cells_of(s, n), ti.f32(2.0)
         mass += weight[face] + weight[face + s[axis]]
         for k in ti.static(range(s.n)):
             # Beyond a side of the box there is nothing, and half of what a face on it might weigh.
             ends = ti.cast(I[k] == 1, ti.f32) + ti.cast(I[k] == n[k], ti.f32)
+            ends *= ti.cast(1 - ground.wrap[k], ti.f32)
             part *= ti.f32(1.0) - (ti.f32(0.25) if ti.static(k == axis) else ti.f32(BESIDE[s.n])) * ends
         room += part
     return mass / (ti.f32(1.0 * FULL[s.n]) * room) - ti.f32(1.0)
@@ -67,7 +69,7 @@ def _counted(I, s, starts: IntArray, ground, beside):
         cell, share = _within(J, s, ground), ti.cast(weight, ti.f32)
         if ti.static(ground.given):
             if beside == 1:
-                away = distance_at(ground.solids, ti.cast(ti.min(ti.max(J, 1), ground.solids.n), ti.f32) - ti.f32(0.5))
+                away = distance_at(ground.solids, ti.cast(J, ti.f32) - ti.f32(0.5))
                 share *= ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0))
         count = starts[cell + 1] - starts[cell]
         total += weight * ti.select(ground.cored_at(cell) == 1, ti.i32(FULL[s.n]), count)
@@ -77,8 +79,9 @@ def _counted(I, s, starts: IntArray, ground, beside):
 
 @ti.func
 def _within(J, s, ground):
-    """The cell of the box that is nearest to ``J``."""
-    return ti.cast(flat(ti.min(ti.max(J, 1), ground.solids.n), s), ti.i32)
+    """The cell of the box that is nearest to ``J``, or that it is an image of."""
+    n = ground.solids.n
+    return ti.cast(flat(ti.min(ti.max(across_seams(J, n, ground.wrap), 1), n), s), ti.i32)
 
 
 @argument
@@ -95,6 +98,8 @@ class _Past:
     follows: object
     news: object
     rate: object
+    period: object
+    wraps: bool
 
     @ti.func
     def mean_with(self, new, c, I, n):
@@ -102,7 +107,10 @@ class _Past:
         found = self.news * new
         if self.follows > 0:
             q = ti.cast(I, ti.f32) - self.shift * centre_velocity_at(self.velocity, c, n)
-            q = ti.min(ti.max(q, ti.f32(1.0)), ti.cast(n, ti.f32))
+            q = wrapped(q, zero_of(n) + ti.f32(0.5), self.period, self.wraps)
+            for axis in ti.static(range(n.n)):
+                if self.period[axis] == 0:
+                    q[axis] = ti.min(ti.max(q[axis], ti.f32(1.0)), ti.cast(n[axis], ti.f32))
             found += self.follows * sample(self.found, 0, q, n)
         return found
 
@@ -115,8 +123,8 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         n, dx = ground.solids.n, ground.solids.dx
         highest, passes, beside, within = ti.f32(-1e9), ti.i32(0), ti.i32(0), ti.i32(0)
         for axis in ti.static(range(s.n)):
-            passes = passes | ti.cast(I[axis] == 1, ti.i32) * (1 - ground.closed[2 * axis])
-            passes = passes | ti.cast(I[axis] == n[axis], ti.i32) * (1 - ground.closed[2 * axis + 1])
+            passes = passes | ti.cast(I[axis] == 1, ti.i32) * ti.cast(ground.closed[2 * axis] == OPEN, ti.i32)
+            passes = passes | ti.cast(I[axis] == n[axis], ti.i32) * ti.cast(ground.closed[2 * axis + 1] == OPEN, ti.i32)
         rough = passes
         for around in range(ti.static(3**s.n)):
             cell = _within(neighbour(I, around), s, ground)
@@ -128,7 +136,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
             rough = rough | beside
         crowd = ti.f32(0.0)
         if rough == 0:
-            crowd = _weighed(c, I, s, weight, n)
+            crowd = _weighed(c, I, s, weight, ground)
         else:
             crowd = _counted(I, s, starts, ground, beside)
             if beside == 1 or passes == 1:
@@ -146,7 +154,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
 
 
 @kernel_family
-def crowding_kernels(loops, given, cored):
+def crowding_kernels(loops, given, cored, wraps):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     Flags = int_vector(2 * loops.dim)
 
@@ -158,6 +166,7 @@ def crowding_kernels(loops, given, cored):
         core: IntArray,
         out: Array,
         closed: Flags,
+        wrap: Index,
         before: Array,
         velocity: Array,
         shift: ti.f32,
@@ -168,9 +177,10 @@ def crowding_kernels(loops, given, cored):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored, closed)
-        past = _Past(before, velocity, shift, follows, news, rate)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored, closed, wrap)
+        past = _Past(before, velocity, shift, follows, news, rate, period, wraps)
         each_cell(n, _write_crowding, (weight, starts, phi, out, ground, past))
 
     return (find_crowding,)
@@ -190,7 +200,7 @@ class Crowding:
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
-        self._closed = closed_all_over(walls)
+        self._closed, self._seams = closed_all_over(walls), Seams(grid, walls)
         self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
         self.rate = 0.0
 
@@ -204,8 +214,9 @@ class Crowding:
         follows = (1.0 - news) * rate / self.rate if self.rate > 0 else 0.0
         self.rate = rate
         copy_values(out, room)
+        self._seams.close(room)
         core, cored = cover_of(self._core, particles.starts)
-        kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored)
-        where = ground_of(self.grid, self.solids, self._nothing)
+        kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored, self._seams.any)
+        where = ground_of(self.grid, self.solids, self._nothing, self._seams)
         past = room, velocity, dt / self.grid.dx, follows, news * rate, rate
-        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)
+        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, self._seams.wrap, *past, *where)

@@ -26,6 +26,7 @@ from ..kernels import (
     write_strip,
 )
 from ..operators.interpolation import step_to_corner
+from .sides import Seams
 
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
@@ -76,25 +77,37 @@ def _marks_of_wet(c, I, s, known: Array, phi: Array, open: Array, n):
 
 
 @ti.func
-def _face_beside(face, I, s, n, axis: ti.template(), k: ti.template(), side: ti.template()):
-    """The face on one side of another along axis ``k``; that one itself, if the box ends there."""
-    step = (2 * side - 1) * s[k]
-    if ti.static(k == axis and side == 1):
-        step = ti.select(I[k] <= n[k], step, 0)
-    return face + step
+def _face_beyond(face, I, s, faces, axis: ti.template(), k: ti.template(), steps: ti.template()):
+    """The face so many steps from another along axis ``k``, or what that is an image of; that one itself, if the box ends before."""
+    far = _steps_beyond(I, faces, k, steps)
+    if ti.static(k == axis and steps == 1):
+        far = ti.select(I[k] <= faces.n[k], far, 0)
+    return face + far * s[k]
 
 
 @ti.func
-def _told_by(other, face, u: Array, known: Array, layer):
-    """What a known face tells the one beside it: of the first layer that the velocity goes on to change as it does up to there.
+def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
+    """So many steps along an axis, or those back from what lies beyond a seam to what it is an image of."""
+    far = ti.i32(steps)
+    if ti.static(faces.wraps):
+        if faces.wrap[k] == 1:
+            there, n = I[k] + steps, faces.n[k]
+            far += ti.select(there < 1, n, ti.select(there > n, -n, 0))
+    return far
+
+
+@ti.func
+def _told_by(ways, u: Array, known: Array, layer):
+    """What the first of three faces in a row, which is known, tells one before them: of the first layer that the velocity goes on to change
+    as it does up to there.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
     fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
-    value, step = u[other], other - face
-    if layer == 1 and known[other + step] == 1:
-        if known[other + 2 * step] == 1:
-            last, before = value - u[other + step], u[other + step] - u[other + 2 * step]
+    value = u[ways[0]]
+    if layer == 1 and known[ways[1]] == 1:
+        if known[ways[2]] == 1:
+            last, before = value - u[ways[1]], u[ways[1]] - u[ways[2]]
             if last * before > 0:
                 most = ti.f32(2.0) * ti.abs(before)
                 value += ti.min(ti.max(last, -most), most)
@@ -136,17 +149,21 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
         told = ti.i32(0)
         for k in ti.static(range(s.n)):
             for side in ti.static(range(2)):
-                told |= _tells(known[_face_beside(face, I, s, n, axis, k, side)], layer)
+                told |= _tells(known[_face_beyond(face, I, s, faces, axis, k, 2 * side - 1)], layer)
         if told == 1:
             total, total_also, parts = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
             away = _distance_at(face, s, faces, axis)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
-                    other = _face_beside(face, I, s, n, axis, k, side)
+                    other = _face_beyond(face, I, s, faces, axis, k, 2 * side - 1)
                     if _tells(known[other], layer) == 1:
                         part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
-                        total += part * _told_by(other, face, u, known, layer)
-                        total_also += part * _told_by(other, face, also, known, layer)
+                        ways = ti.Vector([other, 2 * other - face, 3 * other - 2 * face])
+                        if ti.static(faces.wraps):
+                            for steps in ti.static(range(2, 4)):
+                                ways[steps - 1] = _face_beyond(face, I, s, faces, axis, k, steps * (2 * side - 1))
+                        total += part * _told_by(ways, u, known, layer)
+                        total_also += part * _told_by(ways, also, known, layer)
                         parts += part
             if parts > 0:
                 u[face], also[face] = total / parts, total_also / parts
@@ -217,6 +234,8 @@ class _Faces:
     rows: object
     n: object
     layer: object
+    wrap: object
+    wraps: bool
 
     @ti.func
     def first_row(self):
@@ -275,7 +294,7 @@ def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()
     for axis in ti.static(range(last)):
         step = ti.i32(1) if ti.static(axis == last - 1) else faces.n[last - 1] + 2
         for side in ti.static(range(3)):
-            mark = faces.rows[faces.first_row() + row + (side - 1) * step]
+            mark = faces.rows[faces.first_row() + row + _steps_beyond(I, faces, axis, side - 1) * step]
             around |= ti.cast((mark > 0) & (mark <= faces.order()), ti.i32)
     if around == 1 and faces.rows[row] != ti.f32(ALL_KNOWN):
         strips_from(c, I, s, faces.n[last] + 1, width, Operator(_extend_strip, (faces, width)))
@@ -323,16 +342,16 @@ def _clear_unknown_at(c, I, s, u: Array, also: Array, known: Array, n):
 
 
 @ti.func
-def _restore_at(c, I, s, u: Array, gathered: Array, open: Array, n):
+def _restore_at(c, I, s, u: Array, gathered: Array, open: Array, n, wrap):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
-        on_side = (I[axis] == 1) | (I[axis] == n[axis] + 1)
+        on_side = ((I[axis] == 1) | (I[axis] == n[axis] + 1)) & (wrap[axis] == 0)
         if _is_on_grid(I, n, axis) == 1 and (on_side or open[face] == 0):
             u[face] = gathered[face]
 
 
 @kernel_family
-def extension_kernels(loops):
+def extension_kernels(loops, wraps):
     Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
 
     @ti.kernel
@@ -353,9 +372,17 @@ def extension_kernels(loops):
 
     @ti.kernel
     def extend(
-        velocity: Array, also: Array, known: Array, phi: Array, least: ti.f32, rows: Array, n: Index, layer: ti.f32
+        velocity: Array,
+        also: Array,
+        known: Array,
+        phi: Array,
+        least: ti.f32,
+        rows: Array,
+        n: Index,
+        layer: ti.f32,
+        wrap: Index,
     ):
-        faces = _Faces(velocity, also, known, phi, least, rows, n, layer)
+        faces = _Faces(velocity, also, known, phi, least, rows, n, layer, wrap, wraps)
         if ti.static(width > 1):
             begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
@@ -383,8 +410,8 @@ def extension_kernels(loops):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, also, solids))
 
     @ti.kernel
-    def restore_walls(velocity: Array, gathered: Array, open: Array, n: Index):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _restore_at, (velocity, gathered, open, n))
+    def restore_walls(velocity: Array, gathered: Array, open: Array, n: Index, wrap: Index):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _restore_at, (velocity, gathered, open, n, wrap))
 
     return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip, restore_walls
 
@@ -412,11 +439,12 @@ class Extension:
     Args:
         grid: A staggered grid.
         solids: What stands in it.
+        walls: Its sides; left out, no axis is periodic.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None):
-        self.grid, self.solids = grid, solids
-        self._kernels = extension_kernels(grid.loops)
+    def __init__(self, grid: Grid, solids: Solids | None, walls: Walls | None = None):
+        self.grid, self.solids, self._seams = grid, solids, Seams(grid, walls)
+        self._kernels = extension_kernels(grid.loops, self._seams.any)
         # Rows are a CPU's; of those of ghosts, and of the ones beside the last of these, none has anything known.
         rows = grid.cells // (grid.shape[-1] + 2) * 2 + grid.shape[-2] + 2
         self._rows = ti.ndarray(ti.f32, rows if grid.loops.rows else 1)
@@ -445,7 +473,8 @@ class Extension:
 
     def restore_walls(self, velocity, gathered, open) -> None:
         """Let closed faces and those on sides have what was ``gathered`` from particles, which walls do not know of yet."""
-        self._kernels.restore_walls(velocity, gathered, open, self.grid.n)
+        self._kernels.restore_walls(velocity, gathered, open, self.grid.n, self._seams.wrap)
+        self._seams.close(velocity, self.grid.dim)
 
     def _extend(self, both: tuple[Any, Any], known, phi, layers: int) -> None:
         if self.grid.loops.rows:
@@ -454,4 +483,7 @@ class Extension:
             self._continue(both, known, phi, layer + 1)
 
     def _continue(self, both: tuple[Any, Any], known, phi, layer: float) -> None:
-        self._kernels.extend(*both, known, phi, LEAST * self.grid.dx, self._rows, self.grid.n, float(layer))
+        grid, wrap = self.grid, self._seams.wrap
+        if grid.loops.rows:  # strips look at ghosts
+            self._seams.close(known, grid.dim)
+        self._kernels.extend(*both, known, phi, LEAST * grid.dx, self._rows, grid.n, float(layer), wrap)

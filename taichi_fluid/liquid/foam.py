@@ -18,7 +18,7 @@ from ..kernels.layout import IntArray
 from ..operators.interpolation import inside_box, sample, sample_velocity
 from ..operators.noise import hash_01
 from ..operators.vectors import length
-from .motion import CLEARANCE, Way, distance_at, pushed_out
+from .motion import CLEARANCE, Motion, Way, distance_at, pushed_out
 from .particles import NOWHERE, Particles, set_vector, vector_at, zero_of
 
 RATES = {2: 2e3, 3: 1e5}
@@ -159,7 +159,7 @@ def _move_drop(p, drops, way, surf, solids, gravity, dt, has_solids: ti.template
 
 
 @kernel_family
-def foam_kernels(loops, has_solids):
+def foam_kernels(loops, has_solids, wraps):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     Flags = int_vector(2 * loops.dim)
 
@@ -208,14 +208,15 @@ def foam_kernels(loops, has_solids):
         dx: ti.f32,
         leave: Flags,
         exits: IntArray,
+        period: Point,
         gravity: Point,
         dt: ti.f32,
         distance: Array,
         origin: Point,
     ):
         for p in range(number):
-            way, surf = Way(velocity, n, dt / dx, leave, exits), Surf(phi, velocity, n, dx, 0, 0, 0)
-            solids = CutCells(None, distance, None, None, n, origin, dx)
+            way, surf = Way(velocity, n, dt / dx, leave, exits, period, wraps), Surf(phi, velocity, n, dx, 0, 0, 0)
+            solids = CutCells(None, distance, None, None, n, origin, dx, period, wraps)
             _move_drop(p, Drops(position, motion, life, room), way, surf, solids, gravity, dt, has_solids)
 
     return count, make, move
@@ -240,14 +241,14 @@ class Foam:
 
     Args:
         grid: The grid.
-        exits: What ``exits_of`` says of its sides: open ones let spray and foam out.
+        motion: What moves the liquid, and knows its sides: open ones let spray and foam out.
         solids: What stands in it.
     """
 
-    def __init__(self, grid: Grid, exits: tuple, solids: Solids | None):
+    def __init__(self, grid: Grid, motion: Motion, solids: Solids | None):
         self.grid, self.solids, self.particles = grid, solids, FoamParticles(grid)
-        self._kernels = foam_kernels(grid.costly_loops, solids is not None)
-        self._exits = exits
+        self._kernels = foam_kernels(grid.costly_loops, solids is not None, motion.seams.any)
+        self._sides = *motion.exits, motion.seams.period
         self._counts, self._offsets = ti.ndarray(ti.i32, grid.cells + 1), ti.ndarray(ti.i32, grid.cells + 2)
         self._counts.fill(0)
         self._nothing = ti.ndarray(ti.f32, 1)
@@ -294,7 +295,7 @@ class Foam:
             velocity,
             grid.n,
             grid.dx,
-            *self._exits,
+            *self._sides,
             point(*gravity),
             dt,
             distance,

@@ -25,6 +25,7 @@ from .lattice import Ground, bare_solids, evenly, ground_of, lines_in, put_new
 from .motion import CLEARANCE
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, vector_at, zero_of
 from .seeding import NEAREST, RIM, is_room_for
+from .sides import Seams
 
 
 class Entering(NamedTuple):
@@ -36,7 +37,7 @@ class Entering(NamedTuple):
 
 
 @kernel_family
-def inlet_kernels(loops, given):
+def inlet_kernels(loops, given, wraps):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
@@ -52,20 +53,22 @@ def inlet_kernels(loops, given):
         number: ti.i32,
         near: ti.f32,
         refused: IntArray,
+        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
         """Put particles behind the ``first`` so many; those for which there is no place are nowhere."""
         for i in range(number):
-            ground = Ground(bare_solids(distance, n, origin, dx), given)
+            ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given)
             cloud = Cloud(position, velocity, affine, order, starts, room)
             x, p = vector_at(entering, i, number, zero_of(n)), first + i
             if ground.is_free(x) == 0:
                 ti.atomic_add(refused[0], 1)
                 x[0] = ti.f32(NOWHERE)
-            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, n) == 0:
+            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, n, wrap) == 0:
                 ti.atomic_add(refused[1], 1)
                 x[0] = ti.f32(NOWHERE)
             put_new(cloud, p, x, vector_at(entering, i + ti.static(loops.dim) * number, number, x))
@@ -231,7 +234,7 @@ class Inlets:
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
-        self.grid, self._solids = grid, solids
+        self.grid, self._solids, self._seams = grid, solids, Seams(grid, walls)
         self.each = [
             Inlet(grid, axis, end, side, i)
             for axis, pair in enumerate(walls.sides)
@@ -284,7 +287,8 @@ class Inlets:
         self._entering.from_numpy(values)
         self._refused.fill(0)
         particles.reserve(first + number)
-        where = self._entering, number, self._near, self._refused, *ground_of(grid, self._solids, self._nothing)
+        where = self._entering, number, self._near, self._refused
+        where = *where, self._seams.wrap, *ground_of(grid, self._solids, self._nothing, self._seams)
         self._kernels().let_in(*particles.arrays(), first, *where)
         particles.count += number
         particles.scattered()
@@ -309,4 +313,4 @@ class Inlets:
             inlet.gone = gone.astype(float)
 
     def _kernels(self):
-        return inlet_kernels(self.grid.loops, self._solids is not None)
+        return inlet_kernels(self.grid.loops, self._solids is not None, self._seams.any)

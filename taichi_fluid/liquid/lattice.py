@@ -11,6 +11,7 @@ from ..operators.interpolation import sample_velocity
 from ..operators.noise import hash_01
 from .motion import CLEARANCE, distance_at
 from .particles import FULL, PER_AXIS, Particles, set_vector
+from .sides import Seams
 
 CELLS, SPREAD, FITTED = "cells", "spread", "fitted"
 """Lattices: the same in each cell; moved otherwise in each; and one of its own, whatever the cells are."""
@@ -51,7 +52,7 @@ class Lattice:
 class Ground:
     """Where particles may be: outside of solids, where these are ``given``, and of a core, where there may be one.
 
-    And which sides of the box are ``closed``, where that is asked.
+    And which sides of the box are ``closed``, and per axis whether it has none (``wrap``), where that is asked.
     """
 
     solids: object
@@ -59,6 +60,7 @@ class Ground:
     core: object = None
     cored: object = False
     closed: object = None
+    wrap: object = None
 
     @ti.func
     def is_free(self, x):
@@ -79,9 +81,9 @@ class Ground:
 
 
 @traced
-def bare_solids(distance, n, origin, dx):
+def bare_solids(distance, n, origin, dx, period, wraps):
     """Solids of which nothing but the distance to them is asked."""
-    return CutCells(None, distance, None, None, n, origin, dx)
+    return CutCells(None, distance, None, None, n, origin, dx, period, wraps)
 
 
 @ti.func
@@ -95,10 +97,10 @@ def seed_of(I, place, shift):
     return x
 
 
-def ground_of(grid: Grid, solids: Solids | None, nothing) -> tuple:
+def ground_of(grid: Grid, solids: Solids | None, nothing, seams: Seams) -> tuple:
     """What a kernel makes its ``Ground`` of; ``nothing`` is any array, for where there are no solids."""
     distance = nothing if solids is None else solids.distance
-    return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx
+    return distance, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx, seams.period
 
 
 def lines_in(width: float, dim: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from .._ti import argument, loaded, ti
 from ..boundaries.solids.shapes import beyond_sides
+from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import (
     Array,
@@ -24,11 +25,12 @@ from ..kernels import (
     position_of,
     put_line,
 )
-from ..operators.interpolation import inside_box
+from ..operators.ghosts import wrap_pair
 from ..operators.sampling import VALUE, Component, bend_limited, sample_strip_bent, sample_strip_velocity
 from ..operators.shapes import SHAPES
 from .core_ways import halfway
 from .motion import Way
+from .sides import Seams
 
 DEEPEST, HIGHEST = -0.98, 1.1
 """Between which distances, in cells, what particles show of one is right."""
@@ -54,52 +56,55 @@ def is_sure(distance):
 
 
 @ti.func
-def _trust_in(phi: Array, c, solids, given: ti.template()):
+def _trust_in(phi: Array, c, mirrors):
     """How much the distance of a cell says of its slope: near the end of those that are known they are rough, in solids none is."""
-    trust = ti.min(ti.max((ti.f32(TRUSTED) - ti.abs(phi[c]) / solids.dx) * ti.f32(10.0), ti.f32(0.0)), ti.f32(1.0))
-    if ti.static(given):
-        trust *= ti.cast(solids.distance[c] > 0, ti.f32)
+    trust = ti.min(
+        ti.max((ti.f32(TRUSTED) - ti.abs(phi[c]) / mirrors.solids.dx) * ti.f32(10.0), ti.f32(0.0)), ti.f32(1.0)
+    )
+    if ti.static(mirrors.given):
+        trust *= ti.cast(mirrors.solids.distance[c] > 0, ti.f32)
     return trust
 
 
 @ti.func
-def _slope_across(c, other, I, s, phi: Array, solids, axis: ti.template(), given: ti.template()):
+def _slope_across(c, other, I, s, phi: Array, mirrors, axis: ti.template()):
     """The slope of a distance in the middle between a cell and an ``other`` that the surface passes between; 1 as far as it is not known."""
-    trust, square = _trust_in(phi, c, solids, given) * _trust_in(phi, other, solids, given), (phi[other] - phi[c]) ** 2
+    trust, square = _trust_in(phi, c, mirrors) * _trust_in(phi, other, mirrors), (phi[other] - phi[c]) ** 2
     for k in ti.static(range(s.n)):
         if ti.static(k != axis):
             # From the one to one side and from the other to the other, or at a side of the box to the same: the middle of both is theirs.
-            total, parts = ti.f32(0.0), ti.f32(0.0)
+            total, parts, wraps = ti.f32(0.0), ti.f32(0.0), mirrors.wraps(k)
             for way in ti.static((-1, 1)):
-                if I[k] != (solids.n[k] if ti.static(way > 0) else ti.i32(1)):
-                    back = ti.select(I[k] == (ti.i32(1) if ti.static(way > 0) else solids.n[k]), way, -way)
+                if wraps or I[k] != (mirrors.solids.n[k] if ti.static(way > 0) else ti.i32(1)):
+                    first = I[k] == (ti.i32(1) if ti.static(way > 0) else mirrors.solids.n[k])
+                    back = ti.select(first and not wraps, way, -way)
                     near, far = c + way * s[k], other + back * s[k]
-                    part = _trust_in(phi, near, solids, given) * _trust_in(phi, far, solids, given)
+                    part = _trust_in(phi, near, mirrors) * _trust_in(phi, far, mirrors)
                     total += part * ti.f32(0.5) * (way * (phi[near] - phi[c]) + back * (phi[far] - phi[other]))
                     parts += part
             trust *= ti.min(parts, ti.f32(1.0))
             square += (total / ti.max(parts, ti.f32(1e-6))) ** 2
-    slope = ti.min(ti.max(ti.sqrt(square) / solids.dx, ti.f32(1.0 / MOST_BENT)), ti.f32(MOST_BENT))
+    slope = ti.min(ti.max(ti.sqrt(square) / mirrors.solids.dx, ti.f32(1.0 / MOST_BENT)), ti.f32(MOST_BENT))
     return ti.f32(1.0) + trust * (slope - ti.f32(1.0))
 
 
 @ti.func
-def straightened(c, I, s, phi: Array, solids, given: ti.template()):
+def straightened(c, I, s, phi: Array, mirrors):
     """The distance of a cell to a surface that cuts the way to one beside it, of what a flow has made of distances.
 
     Where a surface rises what lies above it rises faster, so that what was carried is no distance any more: it is taken over
-    its slope. As the slope is that where the surface is, both cells have the same, and the surface stays where it is.
+    its slope. As the slope is that where the surface is, both cells have the same, and the surface stays where it is. Ghosts are
+    filled: beyond walls they are mirrors, through which no surface passes.
     """
     parts, total = ti.f32(0.0), ti.f32(0.0)
     for axis in ti.static(range(s.n)):
         for end in ti.static(range(2)):
-            if I[axis] != (solids.n[axis] if ti.static(end) else ti.i32(1)):
-                other = c + (s[axis] if ti.static(end) else -s[axis])
-                if phi[other] * phi[c] < 0:
-                    # The nearest counts by far the most.
-                    part = ((phi[c] - phi[other]) / phi[c]) ** 2
-                    total += part * _slope_across(c, other, I, s, phi, solids, axis, given)
-                    parts += part
+            other = c + (s[axis] if ti.static(end) else -s[axis])
+            if phi[other] * phi[c] < 0:
+                # The nearest counts by far the most.
+                part = ((phi[c] - phi[other]) / phi[c]) ** 2
+                total += part * _slope_across(c, other, I, s, phi, mirrors, axis)
+                parts += part
     return phi[c] * (parts / total if parts > 0 else ti.f32(1.0))
 
 
@@ -178,11 +183,14 @@ def _widen_strip(c, I, m, s, phi: Array, out: Array, known, width: ti.template()
 
 
 @ti.func
-def _go_straight_on(c, I, s, phi: Array, n, axis: ti.template()):
+def _go_straight_on(c, I, s, phi: Array, n, wrap, axis: ti.template()):
     """Beyond a side a plane goes on as a plane."""
-    upper = c + (n[axis] + 1) * s[axis]
-    phi[c] = ti.f32(2.0) * phi[c + s[axis]] - phi[c + 2 * s[axis]]
-    phi[upper] = ti.f32(2.0) * phi[upper - s[axis]] - phi[upper - 2 * s[axis]]
+    if wrap[axis] == 1:
+        wrap_pair(phi, c, s, n, axis)
+    else:
+        upper = c + (n[axis] + 1) * s[axis]
+        phi[c] = ti.f32(2.0) * phi[c + s[axis]] - phi[c + 2 * s[axis]]
+        phi[upper] = ti.f32(2.0) * phi[upper - s[axis]] - phi[upper - 2 * s[axis]]
 
 
 @ti.func
@@ -196,7 +204,7 @@ def _find_way(k, c, s, way, ways: ti.template()):
 
 @ti.func
 def _where_from(k, I, velocity: ti.template(), way):
-    return inside_box(ti.cast(position_of(I, k), ti.f32) + way.step * column(velocity, k), way.n)
+    return way.within(ti.cast(position_of(I, k), ti.f32) + way.step * column(velocity, k))
 
 
 @ti.func
@@ -215,7 +223,9 @@ def _go_strip(c, I, m, s, phi: Array, out: Array, given, dx, width: ti.template(
         strip.each(_find_way, (c, s, way, ways))
         sample_strip_velocity(strip, given.u, Operator(halfway, (I, ways, -1, way.n)), velocity, way.n, True)
         place = Operator(_where_from, (I, velocity, way))
-        sample_strip_bent(strip, Component(phi, ti.i32(0)), place, values, way.n, -1, bend_limited)
+        sample_strip_bent(
+            strip, Component(phi, ti.i32(0)), place, values, way.n, -1, bend_limited, way.period, way.wraps
+        )
         strip.each(_put_distance, (out, c, values, dx))
 
 
@@ -227,8 +237,8 @@ def _join_at(c, I, s, phi: Array, distance_of: ti.template(), shape: ti.template
 
 
 @kernel_family
-def level_set_kernels(loops):
-    Index, width = loops.IntVector, loops.width
+def level_set_kernels(loops, wraps):
+    Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
 
     @ti.kernel
     def widen(
@@ -241,14 +251,16 @@ def level_set_kernels(loops):
         far: ti.f32,
         scale: ti.f32,
         n: Index,
+        wrap: Index,
     ):
         known = _Known(sure_low, sure_high, low, high, far, scale)
         loops.each_strip(n, width, _widen_strip, (phi, out, known, width))
-        loops.each_side(n, _go_straight_on, (out, n))
+        loops.each_side(n, _go_straight_on, (out, n, wrap))
 
     @ti.kernel
-    def go(phi: Array, out: Array, velocity: Array, n: Index, step: ti.f32, dx: ti.f32):
-        loops.each_strip(n, width, _go_strip, (phi, out, Way(velocity, n, step), dx, width))
+    def go(phi: Array, out: Array, velocity: Array, n: Index, period: Point, step: ti.f32, dx: ti.f32):
+        way = Way(velocity, n, step, period=period, wraps=wraps)
+        loops.each_strip(n, width, _go_strip, (phi, out, way, dx, width))
 
     return widen, go
 
@@ -264,15 +276,17 @@ def joining_kernels(loops, shape):
     return (join,)
 
 
-def continue_distance(grid: Grid, phi, wide, wider, cells: int, sure: float):
+def continue_distance(grid: Grid, phi, wide, wider, cells: int, sure: float, seams: Seams | None = None):
     """A distance ``phi``, m, continued to some ``cells``, an odd number, from where it is within ``sure`` of a cell: in cells, in ``wider``.
 
     The eikonal equation is solved anew in each pass, as what a cell was found by may itself be found nearer then. ``wide`` is worked in.
+    It goes on across ``seams`` if they are given.
     """
-    kernels, known = level_set_kernels(grid.costly_loops), KNOWN * cells
-    kernels.widen(phi, wide, -sure, sure, -sure, sure, cells, 1 / grid.dx, grid.n)
+    wrap, known = (Seams(grid) if seams is None else seams).wrap, KNOWN * cells
+    kernels = level_set_kernels(grid.costly_loops, False)
+    kernels.widen(phi, wide, -sure, sure, -sure, sure, cells, 1 / grid.dx, grid.n, wrap)
     for _ in range(cells - 2):
-        kernels.widen(wide, wider, -sure, sure, -known, known, cells, 1.0, grid.n)
+        kernels.widen(wide, wider, -sure, sure, -known, known, cells, 1.0, grid.n, wrap)
         wide, wider = wider, wide
     return wide
 
@@ -286,26 +300,28 @@ class LevelSet:
     Args:
         grid: The grid.
         scratch: Arrays to work in.
+        walls: Its sides; left out, no axis is periodic.
     """
 
-    def __init__(self, grid: Grid, scratch: Scratch):
-        self.grid, self.phi, self._scratch = grid, grid.array(), scratch
-        self._kernels = level_set_kernels(grid.costly_loops)
+    def __init__(self, grid: Grid, scratch: Scratch, walls: Walls | None = None):
+        self.grid, self.phi, self._scratch, self._seams = grid, grid.array(), scratch, Seams(grid, walls)
+        self._kernels = level_set_kernels(grid.costly_loops, self._seams.any)
 
     def go(self, phi, velocity, dt: float) -> None:
         """Be where a surface has come to after ``dt`` seconds; ``velocity``, m/s, is that of ``carry``, ghosts filled."""
-        grid = self.grid
-        self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, -dt / grid.dx, grid.dx)
+        grid, period = self.grid, self._seams.period
+        self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, period, -dt / grid.dx, grid.dx)
 
     def widened(self, phi):
         """The distance to a surface ``phi`` continued to two cells, and ``WIDE`` beyond, with ghosts, in cells: ``scratch.first``."""
         grid, wide, sure = self.grid, self._scratch.first, (DEEPEST, HIGHEST)
-        self._kernels.widen(phi, wide, *sure, *sure, WIDE, 1 / grid.dx, grid.n)
+        self._kernels.widen(phi, wide, *sure, *sure, WIDE, 1 / grid.dx, grid.n, self._seams.wrap)
         return wide
 
     def continued(self, phi, cells: int, sure: float):
         """The same by ``continue_distance``, in ``scratch.vector``; ``scratch.first`` is worked in."""
-        return continue_distance(self.grid, phi, self._scratch.first, self._scratch.vector, cells, sure)
+        scratch = self._scratch
+        return continue_distance(self.grid, phi, scratch.first, scratch.vector, cells, sure, self._seams)
 
     def stay(self, phi) -> None:
         """Be where a surface is."""
@@ -317,6 +333,6 @@ class LevelSet:
         Where a shape ends flat at a side of the grid it goes on beyond it: there it has no surface.
         """
         grid, point = self.grid, float_vector(self.grid.dim)
-        start, end = beyond_sides(grid, shape, a, b, within=0.5, by=WIDE)
+        start, end = beyond_sides(grid, shape, a, b, within=0.5, by=WIDE, periodic=list(self._seams.wrap))
         kernels = joining_kernels(grid.loops, shape)
         kernels.join(phi, grid.n, point(*start), point(*end), radius, point(*grid.origin), grid.dx)

@@ -26,6 +26,7 @@ from .particle_height import FAR
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
 from .seeding import Seeding
+from .sides import Body
 from .sinks import Sinks
 from .spacing import Spacing
 from .surface_tension import REACH, SURE, SurfaceTension
@@ -57,7 +58,7 @@ class Liquid:
 
     Args:
         grid: A staggered grid.
-        walls: Its sides: closed, open, or inflows.
+        walls: Its sides: closed, open, inflows, or periodic.
         scratch: Arrays to work in.
         solids: What stands in it.
         drains: Whether ``drain`` will be called.
@@ -72,13 +73,13 @@ class Liquid:
         self.expansion = grid.array()
         self._scratch, self._weight, self._before = scratch, grid.velocity(), None
         self.core, self.lead = Core(grid, walls, scratch, solids), Lead(grid)
-        self._transfer, self._extension = Transfer(grid, scratch), Extension(grid, solids)
+        self._transfer, self._extension = Transfer(grid, scratch, walls), Extension(grid, solids, walls)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
-        self._there = LevelSet(grid, scratch)
-        self._seeding = Seeding(grid, solids, self.core)
-        self._crowding, self._spacing = Crowding(grid, walls, solids, self.core), Spacing(grid, solids)
+        self._there = LevelSet(grid, scratch, walls)
+        self._seeding = Seeding(grid, solids, self.core, walls)
+        self._crowding, self._spacing = Crowding(grid, walls, solids, self.core), Spacing(grid, solids, walls)
         self.inlets = Inlets(grid, walls, solids)
-        self._sinks, self._drained, self.shallow = Sinks(grid), list[tuple](), list[tuple]()
+        self._sinks, self._drained, self.shallow = Sinks(grid), list[Body](), list[Body]()
         self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
@@ -102,7 +103,7 @@ class Liquid:
     @functools.cached_property
     def foam(self) -> Foam:
         """Its spray, foam and bubbles; made when it is first asked for."""
-        return Foam(self.grid, self.motion.exits, self.solids)
+        return Foam(self.grid, self.motion, self.solids)
 
     @property
     def has_foam(self) -> bool:
@@ -146,8 +147,10 @@ class Liquid:
         The lattice of the particles has gone along with that velocity for ``time`` seconds. ``find_surface`` is to be called
         when all is added. Returns how many particles there are more.
         """
-        self._there.join(self.phi, shape, a, b, radius)
-        return self._fill((shape, a, b, radius), velocity, time)
+        images = list(self.motion.seams.images(shape, a, b, radius))
+        for each in images:
+            self._there.join(self.phi, *each)
+        return sum(self._fill(each, velocity, time) for each in images)
 
     def _fill(self, shape: tuple, velocity: Sequence[float] | None, time: float, dt: float | None = None) -> int:
         before, self._known = self.particles.count, False
@@ -173,8 +176,10 @@ class Liquid:
         shape; ``dt`` is how long the step was, for one that was at rest in it. Of others as much as a lattice of cells fits them. Returns
         how many particles there are more.
         """
-        added = self._fill((shape, a, b, radius), velocity, time, dt if any(velocity) else None)
-        self._seeding.drive(self.particles, shape, a, b, radius, velocity)
+        added = 0
+        for each in self.motion.seams.images(shape, a, b, radius):
+            added += self._fill(each, velocity, time, dt if any(velocity) else None)
+            self._seeding.drive(self.particles, *each, velocity)
         return added
 
     def let_in(self, time: float, dt: float) -> None:
@@ -205,9 +210,10 @@ class Liquid:
     ) -> None:
         """Let a velocity on the faces be that of what is poured in a shape, before ``carry``."""
         self._known = False
-        self._seeding.drive_faces(faces, shape, a, b, radius, velocity)
-        if self.lead.velocity is not None:
-            self._seeding.drive_faces(self.lead.velocity, shape, a, b, radius, [0.0] * self.grid.dim)
+        for each in self.motion.seams.images(shape, a, b, radius):
+            self._seeding.drive_faces(faces, *each, velocity)
+            if self.lead.velocity is not None:
+                self._seeding.drive_faces(self.lead.velocity, *each, [0.0] * self.grid.dim)
 
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
@@ -218,11 +224,12 @@ class Liquid:
         if not self._leaves:
             self._sort()  # where others crowd, some have been taken away already, which are made up for
             self._leaves = True
-        self._sinks.take(self.particles, shape, a, b, radius)
+        for each in self.motion.seams.images(shape, a, b, radius):
+            for particles in [self.particles, self.foam.particles] if self.has_foam else [self.particles]:
+                self._sinks.take(particles, *each)
+            self._drained.append(each)
         if self.has_foam:
-            self._sinks.take(self.foam.particles, shape, a, b, radius)
             self.foam.particles.sort()
-        self._drained.append((shape, a, b, radius))
 
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface; the core has the velocity that is there."""
@@ -241,6 +248,7 @@ class Liquid:
         ``phi`` is a distance at least within a cell; three cells deep into the liquid, particles are spread the more evenly.
         """
         self._empty()
+        self._surface.fill_ghosts(self.phi)
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
         given = self._scratch.first
@@ -248,7 +256,7 @@ class Liquid:
         self._sort()
         self._surface.find(self.particles, self.phi)
         for _ in range(TIMES):
-            match(self.particles, self.solids, self.phi, given)
+            match(self.particles, self.solids, self.motion.seams, self.phi, given)
             self._sort()
             self._surface.find(self.particles, self.phi)
         copy_values(given, self.phi)
@@ -289,6 +297,7 @@ class Liquid:
         Each sets out with its own velocity, which by APIC is the one that is where it is, and goes on with that halfway.
         ``find_surface`` is to be called when what is poured then is there too.
         """
+        self.motion.seams.close(velocity, self.grid.dim)
         self._there.go(self.phi, velocity, dt)
         self._gone = True
         third = self.motion.third and self.lead.velocity is not None
@@ -349,7 +358,7 @@ class Liquid:
             projection.update(self.phi)
         if tension and not again:
             if self._tension is None:
-                self._tension = SurfaceTension(self.grid, self._scratch)
+                self._tension = SurfaceTension(self.grid, self._scratch, self.walls)
             self._tension.find(self._there.continued(self.phi, REACH, SURE))
             scale = dt * tension / (rho * self.grid.dx)
             self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
@@ -384,9 +393,9 @@ class Liquid:
         self._known = flip is None
         lacking = self.lacking
         if self.core.active:
-            # What leaves through an open side has to have particles then.
+            # What leaves through an open side, or crosses a seam, has to have particles then.
             least = max(math.ceil(self._crossed), 1) + 1
-            self.core.find(self.phi, self.shallow, least if self._leaves else 0)
+            self.core.find(self.phi, self.shallow, least if self._leaves or self.motion.seams.any else 0)
             self.core.drop(self.particles)
         self._seeding.restore(self.particles, self.phi, ahead, lacking, self.steps)
         if self._leaves:
@@ -421,11 +430,7 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
-        numbers["pouring"] = sorted(self.pouring)
-        numbers |= {
-            "known": self._known,
-            "ahead": self.lead.ahead,
-        }
+        numbers |= {"pouring": sorted(self.pouring), "known": self._known, "ahead": self.lead.ahead}
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
             foam, numbers["foam"] = self.foam.state()

@@ -11,6 +11,7 @@ from ..operators.interpolation import inside_box, sample, uphill
 from .lattice import bare_solids, ground_of
 from .motion import distance_at
 from .particles import Particles, set_vector, vector_at
+from .sides import Seams
 
 TIMES = 3
 """How often they are moved: a quarter of what is off is left then. Moved six times, drops by FLIP swung up to 5 % too slowly."""
@@ -35,7 +36,7 @@ def _off_by(x, found: Array, given: Array, n, dx):
 
 
 @kernel_family
-def matching_kernels(loops, given):
+def matching_kernels(loops, given, wraps):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
@@ -49,23 +50,24 @@ def matching_kernels(loops, given):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
         for p in range(number):
             x = vector_at(position, p, room, origin)
             off = _off_by(x, found, wanted, n, dx)
             if ti.static(given):
-                if distance_at(bare_solids(distance, n, origin, dx), x) < BESIDE:
+                if distance_at(bare_solids(distance, n, origin, dx, period, wraps), x) < BESIDE:
                     off *= ti.f32(0.0)
             set_vector(position, p, room, x + off)
 
     return (match,)
 
 
-def match(particles: Particles, solids: Solids | None, found, given) -> None:
+def match(particles: Particles, solids: Solids | None, seams: Seams, found, given) -> None:
     """Move particles by as much as the surface ``found`` from them is off the one that is ``given``, both distances in m."""
     grid = particles.grid
     grid.require(found=found, given=given)
-    kernels = matching_kernels(grid.costly_loops, solids is not None)
-    where = ground_of(grid, solids, found)
+    kernels = matching_kernels(grid.costly_loops, solids is not None, seams.any)
+    where = ground_of(grid, solids, found, seams)
     kernels.match(particles.position, particles.room, particles.count, found, given, *where)
     particles.scattered()

@@ -1,9 +1,6 @@
 """Particles on their way through a velocity: by Runge-Kutta (Ralston 1962), within the box and outside of solids."""
 
-import numpy as np
-
 from .._ti import argument, loaded, ti
-from ..boundaries.patches import places_on_side, shares_of
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
@@ -14,7 +11,6 @@ from ..kernels import (
     Operator,
     Strip,
     address,
-    array_of,
     cell_of_strip,
     column,
     flat,
@@ -22,10 +18,11 @@ from ..kernels import (
     kernel_family,
     strides_of,
 )
-from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner
+from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner, wrapped
 from ..operators.sampling import sample_strip_velocity
 from ..operators.vectors import is_finite, length
 from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
+from .sides import Seams, exits_of
 
 CLEARANCE = 1e-3
 """How far from a wall or a solid a particle stays, in cells."""
@@ -41,7 +38,8 @@ STRIDE = 0.25
 class Way:
     """What particles move through: the velocity ``u`` for ``step`` = dt / dx.
 
-    Which sides let all of them ``leave``, and of others which ghosts are ``exits``: see ``exits_of``.
+    Which sides let all of them ``leave``, and of others which ghosts are ``exits``: see ``exits_of``. Whether any axis ``wraps``, and
+    of each the ``period``, in cells, or 0.
     """
 
     u: object
@@ -49,11 +47,18 @@ class Way:
     step: object
     leave: object = None
     exits: object = None
+    period: object = None
+    wraps: bool = False
+
+    @ti.func
+    def within(self, q):
+        """A place of the index space of cells brought back into the box, or to where it is nearest."""
+        return inside_box(wrapped(q, zero_of(self.n) + ti.f32(0.5), self.period, self.wraps), self.n)
 
     @ti.func
     def shift_at(self, x):
         """How far the velocity at a position takes it in the whole step, in cells."""
-        return self.step * sample_velocity(self.u, inside_box(x + ti.f32(0.5), self.n), self.n)
+        return self.step * sample_velocity(self.u, self.within(x + ti.f32(0.5)), self.n)
 
     @ti.func
     def shift_of(self, x, third: ti.template()):
@@ -66,20 +71,31 @@ class Way:
         return shift
 
     @ti.func
-    def kept(self, x):
-        """``x`` off closed sides that it lies beyond; nowhere, if it has left through an open one, and lost, if it is not finite."""
+    def kept(self, goal):
+        """``goal`` off closed sides that it lies beyond; nowhere, if it has left through an open one, and lost, if it is not finite."""
+        x = goal
+        if x[0] > NOWHERE:
+            x = wrapped(goal, zero_of(self.n), self.period, self.wraps)
         y = x
         for axis in ti.static(range(x.n)):
             top = ti.cast(self.n[axis], ti.f32)
             if (x[axis] < 0 and self.leave[2 * axis] == 1) or (x[axis] > top and self.leave[2 * axis + 1] == 1):
                 y[0] = ti.f32(NOWHERE)
-            elif ti.static(axis > 0) or y[0] > ti.f32(NOWHERE):
+            elif (ti.static(axis > 0) or y[0] > ti.f32(NOWHERE)) and self.ends(axis):
                 least, most = ti.f32(CLEARANCE), top - ti.f32(CLEARANCE)
                 y[axis] = ti.max(y[axis], ti.min(2 * least - x[axis], least + ti.f32(REBOUND)))
                 y[axis] = ti.min(y[axis], ti.max(2 * most - x[axis], most - ti.f32(REBOUND)))
         if not is_finite(x.sum()):
             y[0] = ti.f32(LOST)
         return y
+
+    @ti.func
+    def ends(self, axis: ti.template()):
+        """Whether an axis is not periodic."""
+        ends = ti.i32(1)
+        if ti.static(self.wraps):
+            ends = ti.cast(self.period[axis] == 0, ti.i32)
+        return ends
 
     @ti.func
     def leaves(self, x):
@@ -95,7 +111,7 @@ class Way:
         """Whether a closed side stops along an axis what is on its way to ``x``."""
         below = (x[axis] < CLEARANCE) & (self.leave[2 * axis] == 0)
         above = (x[axis] > ti.cast(self.n[axis], ti.f32) - CLEARANCE) & (self.leave[2 * axis + 1] == 0)
-        return ti.cast(below | above, ti.i32)
+        return ti.cast(below | above, ti.i32) * self.ends(axis)
 
 
 @ti.func
@@ -105,18 +121,24 @@ def distance_at(solids, x):
     What stands on a side of the box has its own end there, below which nobody is to creep: within half a cell of a side
     the distance is that of half a cell.
     """
-    half = x * ti.f32(0.0) + ti.f32(0.5)
-    q = ti.min(ti.max(x, half), ti.cast(solids.n, ti.f32) - half) + ti.f32(1.0)
-    return sample(solids.distance, 0, q, solids.n) / solids.dx
+    return sample(solids.distance, 0, _within(solids, x) + ti.f32(1.0), solids.n) / solids.dx
+
+
+@ti.func
+def _within(solids, x):
+    """A position half a cell within the box at least, or across the seams of periodic axes."""
+    margin = x * ti.f32(0.0) + ti.f32(0.5)
+    if ti.static(solids.wraps):
+        margin *= ti.cast(solids.period == 0, ti.f32)
+    back = wrapped(x, x * ti.f32(0.0), solids.period, solids.wraps)
+    return ti.min(ti.max(back, margin), ti.cast(solids.n, ti.f32) - margin)
 
 
 @ti.func
 def away_from(solids, x):
     """Direction in which the distance grows fastest at a position."""
-    s = strides_of(solids.n)
-    half = x * ti.f32(0.0) + ti.f32(0.5)
-    q = ti.min(ti.max(x, half), ti.cast(solids.n, ti.f32) - half)
-    I = ti.cast(q, ti.i32)
+    s, q = strides_of(solids.n), _within(solids, x)
+    I = ti.min(ti.cast(q, ti.i32), solids.n - 1)
     f, c = q - ti.cast(I, ti.f32), flat(I + 1, s)
     g = x * ti.f32(0.0)
     for corner in range(ti.static(2**x.n)):
@@ -144,7 +166,7 @@ def pushed_out(solids, x, d):
 def _nearest_at(solids, x):
     """The row of the solid that is nearest to a position, for ``velocity_of``."""
     s = strides_of(solids.n)
-    I = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), solids.n)
+    I = ti.min(ti.max(ti.cast(ti.floor(_within(solids, x)), ti.i32) + 1, 1), solids.n)
     return solids.row_at(flat(I, s), s, ti.i32(0))
 
 
@@ -216,10 +238,10 @@ def _set_out(k, moving, first, step, ways):
 
 
 @ti.func
-def _on_the_way(k, ways, stage, n):
+def _on_the_way(k, ways, stage, way):
     """Where a stage asks for the velocity, in the index space of cells: at the start, halfway, or three quarters on."""
     part = ti.select(stage == 0, ti.f32(0.0), ti.select(stage == 1, ti.f32(0.5), ti.f32(0.75)))
-    return inside_box(column(ways.start, k) + part * column(ways.last, k) + ti.f32(0.5), n)
+    return way.within(column(ways.start, k) + part * column(ways.last, k) + ti.f32(0.5))
 
 
 @ti.func
@@ -258,7 +280,7 @@ def _find_ways(moving, strip, known, given, ways, third: ti.template()):
     n, velocity = given.n, strip.matrix(given.n.n)
     strip.each(_set_out, (moving, strip.first, given.step, ways))
     for stage in range(known, ti.static(3 if third else 2)):
-        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, n)), velocity, n, True)
+        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, given)), velocity, n, True)
         strip.each(_go_on, (ways, velocity, given.step, stage))
 
 
@@ -307,7 +329,7 @@ def _move_beside(p, moving, solids, way, third: ti.template()):
 
 
 @kernel_family
-def motion_kernels(loops, third, beside):
+def motion_kernels(loops, third, beside, wraps):
     Index, Point = loops.IntVector, loops.FloatVector
     Flags, width = int_vector(2 * loops.dim), loops.width
 
@@ -320,6 +342,7 @@ def motion_kernels(loops, third, beside):
         n: Index,
         leave: Flags,
         exits: IntArray,
+        period: Point,
         step: ti.f32,
         room: ti.i32,
         number: ti.i32,
@@ -327,7 +350,7 @@ def motion_kernels(loops, third, beside):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
             strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
-            way = Way(velocity, n, step, leave, exits)
+            way = Way(velocity, n, step, leave, exits, period, wraps)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
             _go_strip(moving, strip, ways, loaded(way))
@@ -340,6 +363,7 @@ def motion_kernels(loops, third, beside):
         velocity: Array,
         leave: Flags,
         exits: IntArray,
+        period: Point,
         step: ti.f32,
         room: ti.i32,
         number: ti.i32,
@@ -354,8 +378,8 @@ def motion_kernels(loops, third, beside):
         for index in range((number + width - 1) // width):
             first, moving = index * ti.i32(width), _Moving(position, own, room)
             strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
-            way = Way(velocity, n, step, leave, exits)
-            solids, found = CutCells(open, distance, owner, motions, n, origin, dx), ti.i32(0)
+            way = Way(velocity, n, step, leave, exits, period, wraps)
+            solids, found = CutCells(open, distance, owner, motions, n, origin, dx, period, wraps), ti.i32(0)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
             _find_ways(moving, strip, known, way, ways, third)
             strip.each(_comes_near, (ways, solids, found))
@@ -368,28 +392,12 @@ def motion_kernels(loops, third, beside):
     return (move_beside if beside else move,)
 
 
-def exits_of(walls: Walls) -> tuple:
-    """Where particles leave a box: 1 for each side that is open all over; and for each ghost beyond a part that is, of sides in parts."""
-    grid, sides = walls.grid, [side for pair in walls.sides for side in pair]
-    exits = np.zeros(grid.padded if walls.open_in_part else 1, np.int32)
-    for i, side in enumerate(sides):
-        if side.is_open and not side.is_all_open:
-            axis, end = divmod(i, 2)
-            places = places_on_side(grid.shape, grid.size, axis, end, -1)
-            shares = shares_of(side, places, axis, grid.dx)
-            here = [slice(1, -1)] * grid.dim
-            here[axis] = slice(-1, None) if end else slice(0, 1)
-            exits[tuple(here)] = sum(
-                share * patch.kind.is_open for share, patch in zip(shares, side.patches, strict=True)
-            )
-    return int_vector(2 * grid.dim)(*(int(side.is_all_open) for side in sides)), array_of(exits, ti.i32)
-
-
 class Motion:
     """Moves particles of one grid.
 
     Attributes:
         exits: What ``exits_of`` says of the sides, for kernels.
+        seams: Which axes are periodic.
 
     Args:
         grid: The grid.
@@ -400,7 +408,7 @@ class Motion:
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, third: bool = False):
         self.grid, self.solids, self.third = grid, solids, third
-        self.exits = exits_of(walls)
+        self.exits, self.seams = exits_of(walls), Seams(grid, walls)
 
     def move(self, particles: Particles, velocity, dt: float, *, known: bool = False) -> None:
         """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
@@ -412,10 +420,10 @@ class Motion:
         """
         grid = self.grid
         grid.require(grid.dim, velocity=velocity)
-        kernels = motion_kernels(grid.loops, self.third, self.solids is not None)
+        kernels = motion_kernels(grid.loops, self.third, self.solids is not None, self.seams.any)
         step, room, number = dt / grid.dx, particles.room, particles.count
         moving = particles.position, particles.velocity, int(known), velocity
         if self.solids is None:
-            kernels.move(*moving, grid.n, *self.exits, step, room, number)
+            kernels.move(*moving, grid.n, *self.exits, self.seams.period, step, room, number)
         else:
-            kernels.move_beside(*moving, *self.exits, step, room, number, *self.solids.arguments())
+            kernels.move_beside(*moving, *self.exits, self.seams.period, step, room, number, *self.solids.arguments())

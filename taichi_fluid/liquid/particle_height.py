@@ -75,13 +75,13 @@ def summed_in_rows(cloud, I, x, s, mirrors):
                 end = begin + 1
                 if part == 0:
                     begin, end = begin - ti.select(I[last] > 1, 1, 0), end + ti.select(n[last] > I[last], 1, 0)
-                row, centre = none_of(s), mirrors.seen(x, K, n)
+                row, centre = none_of(s), mirrors.seen_from(x, K, n)
                 for i in range(cloud.starts[begin], cloud.starts[end]):
                     row = _counted(row, vector_at(cloud.position, cloud.order[i], cloud.room, x) - centre)
                 total[0] += row[0]
                 total[1] = fast_min(total[1], row[1])
                 for axis in ti.static(range(s.n)):
-                    turned = (K[axis] < 1) | (K[axis] > n[axis])
+                    turned = mirrors.turns(K, n, axis) == 1
                     total[2 + axis] += ti.select(turned, -row[2 + axis], row[2 + axis])
     return total
 

@@ -16,14 +16,14 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
-from ..operators.ghosts import ghost_kernels
-from ..operators.interpolation import inside_box, sample
+from ..operators.interpolation import inside_box, sample, wrapped
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
 from .motion import IN_CELL, away_from, distance_at
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
-from .row_marks import CLOSED, IN_PART, OPEN, SOME, SURE, Mirrors, mark_strip, marked_around
+from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
+from .sides import CLOSED, WRAPS, Seams, across_seams, ways_out
 
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""
@@ -61,6 +61,12 @@ GAP = 0.1
 """How deep a gap between particles counts as, in cells: it is no air, and nothing that could do without particles."""
 
 
+@ti.func
+def _is_shut(side):
+    """Whether nothing comes in through a side, by what ``sides.ways_out`` says of it."""
+    return (side == CLOSED) | (side == WRAPS)
+
+
 @argument
 class _Surface:
     """The distance that is found, that of a surface to stay at, whether there is one, and by what particles' own is raised."""
@@ -79,7 +85,7 @@ class _Surface:
         """
         distance = shown
         if is_sure(self.there[c] / mirrors.solids.dx):
-            there = straightened(c, I, s, self.there, mirrors.solids, mirrors.given) / mirrors.solids.dx - self.lift[1]
+            there = straightened(c, I, s, self.there, mirrors) / mirrors.solids.dx - self.lift[1]
             off = self.stays * near
             distance = ti.min(ti.max(there, shown - off), shown + off)
         elif self.is_airless(c, I, s, mirrors) == 1:
@@ -91,19 +97,18 @@ class _Surface:
         """Whether a cell is so deep below the surface to stay at, and so far from open sides, that no air comes there in a step."""
         airless = ti.cast(self.stays > 0 and self.there[c] < ti.f32(-AIRLESS) * mirrors.solids.dx, ti.i32)
         for axis in ti.static(range(s.n)):
-            lower, upper = mirrors.closed[2 * axis] == CLOSED, mirrors.closed[2 * axis + 1] == CLOSED
+            lower, upper = _is_shut(mirrors.closed[2 * axis]), _is_shut(mirrors.closed[2 * axis + 1])
             airless &= ti.cast(lower | (I[axis] > AWAY), ti.i32)
             airless &= ti.cast(upper | (mirrors.solids.n[axis] - AWAY >= I[axis]), ti.i32)
         return airless
 
     @ti.func
-    def is_thin(self, c, I, s, solids):
+    def is_thin(self, c, s, solids):
         """Whether no cell beside one lies deep below the surface to stay at."""
         deepest = ti.f32(0.0)
         if self.stays > 0:
             for axis in ti.static(range(s.n)):
-                below, above = ti.select(I[axis] > 1, s[axis], 0), ti.select(I[axis] < solids.n[axis], s[axis], 0)
-                deepest = ti.min(deepest, ti.min(self.there[c - below], self.there[c + above]))
+                deepest = ti.min(deepest, ti.min(self.there[c - s[axis]], self.there[c + s[axis]]))
         return deepest > ti.f32(-DEEP) * solids.dx
 
 
@@ -132,7 +137,7 @@ def _write_distance(c, I, s, cloud, marks: IntArray, surface, mirrors):
         distance = ti.min(distance, ti.max(ti.f32(FILLED) - filled, ti.f32(-BELOW)))
     distance = surface.agreed(c, I, s, distance, near, mirrors)
     if distance > 0 and filled > ti.f32(HALF_FULL[n]):
-        if surface.is_thin(c, I, s, mirrors.solids):
+        if surface.is_thin(c, s, mirrors.solids):
             distance = ti.f32(-FILM)
     surface.phi[c] = mirrors.solids.dx * distance
 
@@ -146,7 +151,8 @@ def _close_hole_at(c, I, s, phi: Array, closed, n, dx):
             for end in ti.static(range(2)):
                 there = phi[c + (s[axis] if ti.static(end) else -s[axis])]
                 if I[axis] == (n[axis] if ti.static(end) else ti.i32(1)):
-                    there = ti.select(closed[2 * axis + end] == CLOSED, ti.f32(-1e9), ti.f32(1.0))
+                    side = closed[2 * axis + end]
+                    there = ti.select(side == WRAPS, there, ti.select(side == CLOSED, ti.f32(-1e9), ti.f32(1.0)))
                 highest = ti.max(highest, there)
         if highest < 0:
             phi[c] = ti.f32(-GAP) * dx
@@ -161,6 +167,8 @@ def _is_far_from_air(I, s, before: Array, solids):
         for axis in ti.static(range(s.n)):
             J[axis] += rest % ti.static(2 * OPENING + 1) - OPENING
             rest = rest // ti.static(2 * OPENING + 1)
+        if ti.static(solids.wraps):
+            J = across_seams(J, solids.n, ti.cast(solids.period > 0, ti.i32))
         J = ti.min(ti.max(J, 1), solids.n)
         if before[flat(J, s)] >= 0 and distance_at(solids, ti.cast(J, ti.f32) - ti.f32(0.5)) > 0:
             far = 0
@@ -180,7 +188,7 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
     out[c] = phi[c]
     if phi[c] >= 0:
         if d < CORNER:
-            off = x + (ti.f32(1.0) - d) * away_from(solids, x)
+            off = wrapped(x + (ti.f32(1.0) - d) * away_from(solids, x), x * ti.f32(0.0), solids.period, solids.wraps)
             there = sample(phi, 0, inside_box(off + ti.f32(0.5), solids.n), solids.n)
             # Well within the liquid: beside a surface that meets the solid the mirrors are right.
             if there < ti.f32(-0.5) * solids.dx:
@@ -226,14 +234,14 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
 
 
 @kernel_family
-def surface_kernels(loops, given, cored):
+def surface_kernels(loops, given, cored, wraps):
     Index, Point, width = loops.IntVector, loops.FloatVector, loops.width
     Flags = int_vector(2 * loops.dim)
 
     @ti.kernel
     def mark_rows(starts: IntArray, marks: IntArray, core: IntArray, closed: Flags, n: Index):
         cloud = Cloud(None, None, None, None, starts, None)
-        mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None), given)
+        mirrors = Mirrors(closed, CutCells(None, None, None, None, n, None, None, wraps=wraps), given)
         loops.each_strip_in(n * 0, n + 2, n, width, mark_strip, (cloud, marks, core, mirrors, (cored, width)))
 
     @ti.kernel
@@ -255,9 +263,10 @@ def surface_kernels(loops, given, cored):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
         cloud = Cloud(position, position, position, order, starts, room)
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        solids = CutCells(open, distance, owner, motions, n, origin, dx, period, wraps)
         surface = _Surface(phi, there, stays, lift)
         loops.each_cell(n, _write_distance, (cloud, marks, surface, Mirrors(closed, solids, given)))
         ti.loop_config(serialize=True)
@@ -303,14 +312,15 @@ def surface_kernels(loops, given, cored):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        solids = CutCells(open, distance, owner, motions, n, origin, dx)
+        solids = CutCells(open, distance, owner, motions, n, origin, dx, period, wraps)
         loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
     @ti.kernel
-    def vent(phi: Array, pressure: Array, open: Array, distance: Array, n: Index, dx: ti.f32):
+    def vent(phi: Array, pressure: Array, open: Array, distance: Array, n: Index, dx: ti.f32, period: Point):
         # In place: whether a neighbour is air does not change.
-        solids = CutCells(open, distance, None, None, n, None, dx)
+        solids = CutCells(open, distance, None, None, n, None, dx, period, wraps)
         loops.each_cell(n, _vent_at, (phi, pressure, solids))
 
     return mark_rows, find_distance, close_holes, balance, wet_corners, vent
@@ -333,9 +343,7 @@ class ParticleSurface:
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None, before=None):
         self.grid, self.solids, self._core = grid, solids, core
         # Beyond a side that is open in part the liquid is seen again as beyond a wall, where the surface would else not meet that.
-        sides = [side for pair in walls.sides for side in pair]
-        closed = [CLOSED if not side.is_open else OPEN if side.is_all_open else IN_PART for side in sides]
-        self._closed = int_vector(len(sides))(*closed)
+        self._closed, self._seams = ways_out(walls), Seams(grid, walls)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if solids is not None and before is None else before
@@ -343,7 +351,7 @@ class ParticleSurface:
         self.lift.fill(0.0)
 
     def _kernels_for(self, cored: bool):
-        return surface_kernels(self.grid.costly_loops, self.solids is not None, cored)
+        return surface_kernels(self.grid.costly_loops, self.solids is not None, cored, self._seams.any)
 
     def find(self, particles: Particles, phi, there=None, pressure=None) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
@@ -351,7 +359,7 @@ class ParticleSurface:
         Args:
             particles: Sorted.
             phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
-            there: The same of a surface to stay at, as far as it lies near what particles show.
+            there: The same of a surface to stay at, as far as it lies near what particles show; its ghosts are set.
             pressure: Of the last step, Pa: where it would hold the liquid to a solid air comes in.
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
@@ -363,24 +371,38 @@ class ParticleSurface:
         else:
             others = self.solids.arguments()
             copy_values(phi, self._before)
+        if there is not phi:
+            self.fill_ghosts(there)
         core, cored = cover_of(self._core, starts)
         kernels = self._kernels_for(cored)
         kernels.mark_rows(starts, self._marks, core, self._closed, grid.n)
         kernels.find_distance(
-            position, order, starts, room, self._marks, phi, there, stays, self.lift, self._closed, *others
+            position,
+            order,
+            starts,
+            room,
+            self._marks,
+            phi,
+            there,
+            stays,
+            self.lift,
+            self._closed,
+            *others,
+            self._seams.period,
         )
+        self._seams.close(phi)
         kernels.close_holes(phi, self._closed, grid.n, grid.dx)
         self.fill_ghosts(phi)
         if self.solids is not None:
             copy_values(phi, self._found)
-            kernels.wet_corners(self._found, self._before, phi, *others)
+            kernels.wet_corners(self._found, self._before, phi, *others, self._seams.period)
             if pressure is not None:
-                kernels.vent(phi, pressure, self.solids.open, self.solids.distance, grid.n, grid.dx)
+                kernels.vent(phi, pressure, self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period)
             self.fill_ghosts(phi)
 
     def fill_ghosts(self, phi) -> None:
         """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""
-        ghost_kernels(self.grid.loops).mirror_ghosts(phi, self.grid.n)
+        self._seams.mirror(phi)
 
     def balance(self, particles: Particles, phi, crossed: float) -> None:
         """Raise the next surface that is found, or lower it, so that the volume below it comes to be that of the particles.

@@ -11,6 +11,7 @@ from .core import LEFT, Core
 from .lattice import MOST, SPREAD, Ground, Places, Wanted, bare_solids, count_wanted, ground_of, seed_of, spread
 from .motion import Way
 from .particles import FULL, Cloud, Particles
+from .sides import Seams
 
 TURNS = {2: (0.7548777, 0.5698403), 3: (0.8191725, 0.6710436, 0.5497005)}
 """Part of a cell by which the lattice moves from step to step that fills what a core has left: however little that is, as many
@@ -44,7 +45,7 @@ def _wants_left(c, I, place, cloud, ground, change):
 
 
 @kernel_family
-def refill_kernels(loops, given):
+def refill_kernels(loops, given, wraps):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
@@ -64,8 +65,9 @@ def refill_kernels(loops, given):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, True)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, True)
         cloud = Cloud(position, position, position, order, starts, room)
         change = Change(was, Way(velocity, n, step), shift)
         each_cell(
@@ -84,15 +86,16 @@ class Refill:
         grid: The grid.
         solids: What stands in it, where it is now.
         places: Those of the grid.
+        seams: Its periodic axes.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None, places: Places):
-        self.grid, self.solids, self._places = grid, solids, places
+    def __init__(self, grid: Grid, solids: Solids | None, places: Places, seams: Seams):
+        self.grid, self.solids, self._places, self._seams = grid, solids, places, seams
 
     def put(self, particles: Particles, velocity, core: Core, draw: int) -> None:
         """Fill what ``core`` has left in the last step, with the velocity on the faces; ``draw`` is the number of the step."""
-        where = ground_of(self.grid, self.solids, self._places.nothing)
-        kernels = refill_kernels(self.grid.costly_loops, self.solids is not None)
+        where = ground_of(self.grid, self.solids, self._places.nothing, self._seams)
+        kernels = refill_kernels(self.grid.costly_loops, self.solids is not None, self._seams.any)
         position, _, _, order, starts, room = particles.arrays()
         turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
         shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)

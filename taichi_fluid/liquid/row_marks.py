@@ -2,19 +2,20 @@
 
 from .._ti import argument, ti
 from ..kernels import IntArray, along_strip, flat, lane, put_line
+from .sides import WRAPS
 
 DEEP = {2: 4, 3: 3}
 """A cell is deep in the liquid if all around it, and itself, hold so many of the nine or eight particles of a full one."""
 SOME, FEW, SURE = 1, 2, 4
 """Marks of a row of three cells: that any has particles, that any has fewer than ``DEEP``, that any is in the core."""
 
-OPEN, CLOSED, IN_PART = 0, 1, 2
-"""What sides are: ways out all over, nowhere, or in part."""
-
 
 @argument
 class Mirrors:
-    """Walls and solids, beyond which particles are seen again: which sides are ``closed``, or in part, and the solids where ``given``."""
+    """Walls and solids, beyond which particles are seen again: what sides are (``sides.ways_out``), and the solids where ``given``.
+
+    Beyond a periodic side are those of the other one.
+    """
 
     closed: object
     solids: object
@@ -22,27 +23,56 @@ class Mirrors:
 
     @ti.func
     def cell(self, J, n):
-        """Where a position beyond closed sides has its image, and whether there is one."""
+        """Of what a position beyond sides is the image, and whether of anything."""
         image, there = J, ti.i32(1)
         for axis in ti.static(range(n.n)):
             if J[axis] < 1:
-                image[axis] = ti.i32(1)
+                image[axis] = ti.select(self.wraps(axis), n[axis], 1)
                 there = there * ti.min(self.closed[2 * axis], 1)
             elif J[axis] > n[axis]:
-                image[axis] = n[axis]
+                image[axis] = ti.select(self.wraps(axis), 1, n[axis])
                 there = there * ti.min(self.closed[2 * axis + 1], 1)
         return image, there
 
     @ti.func
+    def wraps(self, axis: ti.template()):
+        """Whether an axis is periodic."""
+        wraps = False
+        if ti.static(self.solids.wraps):
+            wraps = self.closed[2 * axis] == WRAPS
+        return wraps
+
+    @ti.func
     def seen(self, x, J, n):
-        """A particle of the image of cell ``J``, seen in that cell."""
+        """A particle of what cell ``J`` is the image of, seen in that cell."""
         y = x
         for axis in ti.static(range(n.n)):
-            if J[axis] < 1:
-                y[axis] = -x[axis]
-            elif J[axis] > n[axis]:
-                y[axis] = ti.f32(2.0) * ti.cast(n[axis], ti.f32) - x[axis]
+            y[axis] = self._moved(x, J, n, axis, ti.f32(1.0))
         return y
+
+    @ti.func
+    def seen_from(self, x, J, n):
+        """A place, seen from what cell ``J`` is the image of: as far from particles there as they are from it, seen in that cell."""
+        y = x
+        for axis in ti.static(range(n.n)):
+            y[axis] = self._moved(x, J, n, axis, ti.f32(-1.0))
+        return y
+
+    @ti.func
+    def _moved(self, x, J, n, axis: ti.template(), sign):
+        """Along an axis what is seen beyond its sides: mirrored, or moved by a box, forwards or back."""
+        value, length, wraps = x[axis], ti.cast(n[axis], ti.f32), self.wraps(axis)
+        if J[axis] < 1:
+            value = ti.select(wraps, value - sign * length, -value)
+        elif J[axis] > n[axis]:
+            value = ti.select(wraps, value + sign * length, ti.f32(2.0) * length - value)
+        return value
+
+    @ti.func
+    def turns(self, J, n, axis: ti.template()):
+        """Whether what is seen in cell ``J`` is so in a mirror across an axis."""
+        beyond = (J[axis] < 1) | (J[axis] > n[axis])
+        return ti.cast(beyond & (not self.wraps(axis)), ti.i32)
 
 
 @ti.func

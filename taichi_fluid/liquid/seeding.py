@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import (
     Array,
@@ -45,6 +46,7 @@ from .lattice import (
 from .motion import IN_CELL, distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
+from .sides import Seams, across_seams
 from .spouts import fitted_lattice
 
 NEAREST = 0.49
@@ -123,13 +125,14 @@ def _is_vacant(cloud, cell, seed, near):
 
 
 @ti.func
-def is_room_for(seed, I, cloud, near, n):
-    """Whether no particle is so ``near`` to a seed in the cell ``I`` along all axes, in cells."""
+def is_room_for(seed, I, cloud, near, n, wrap):
+    """Whether no particle is so ``near`` to a seed in the cell ``I`` along all axes, in cells; across seams too."""
     vacant = ti.i32(1)
     for around in range(ti.static(3**I.n)):
         J = neighbour(I, around)
-        if vacant == 1 and (ti.min(ti.max(J, 1), n) == J).all():
-            vacant = _is_vacant(cloud, ti.cast(flat(J, strides_of(n)), ti.i32), seed, near)
+        K = across_seams(J, n, wrap)
+        if vacant == 1 and (ti.min(ti.max(K, 1), n) == K).all():
+            vacant = _is_vacant(cloud, ti.cast(flat(K, strides_of(n)), ti.i32), seed + ti.cast(K - J, ti.f32), near)
     return vacant
 
 
@@ -140,7 +143,7 @@ def _wants_shape(c, I, place, cloud, ground, shape):
     if wanted == 1 and shape.fills(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
         wanted = ground.is_free(seed)
         if wanted == 1:
-            wanted = is_room_for(seed, I, cloud, near, ground.solids.n)
+            wanted = is_room_for(seed, I, cloud, near, ground.solids.n, ground.wrap)
     else:
         wanted = ti.i32(0)
     return wanted
@@ -209,7 +212,7 @@ def _drive_faces_at(c, I, s, u: Array, shape, speed, ground):
 
 
 @kernel_family
-def shape_kernels(loops, shape, given, cored, fitted):
+def shape_kernels(loops, shape, given, cored, fitted, wraps):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
     distance_of, most = SHAPES[shape], most_places(FITTED if fitted else CELLS, loops.dim)
     full = (2 if fitted else 1) * FULL[loops.dim]  # of lines that lie close a cell may have more
@@ -229,12 +232,14 @@ def shape_kernels(loops, shape, given, cored, fitted):
         b: Point,
         radius: ti.f32,
         core: IntArray,
+        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored, wrap=wrap)
         cloud = Cloud(position, position, position, order, starts, room)
         args = (cloud, ground, Shape(distance_of, a, b, radius, shift, spacing, way, fitted))
         each_cell(n, count_wanted, (_wants_shape, args, Wanted(counts, places, most), full))
@@ -271,8 +276,9 @@ def shape_kernels(loops, shape, given, cored, fitted):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        ground = bare_solids(distance, n, origin, dx)
+        ground = bare_solids(distance, n, origin, dx, period, wraps)
         loops.each_cell_in(
             n * 0 + 1, n + 2, n, _drive_faces_at, (velocity, Shape(distance_of, a, b, radius), speed, ground)
         )
@@ -281,7 +287,7 @@ def shape_kernels(loops, shape, given, cored, fitted):
 
 
 @kernel_family
-def depth_kernels(loops, given, cored):
+def depth_kernels(loops, given, cored, wraps):
     Index, Point, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
@@ -300,8 +306,9 @@ def depth_kernels(loops, given, cored):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx), given, core, cored)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         args = (cloud, ground, Lack(phi, likely, draw))
         each_cell(n, count_wanted, (_wants_deep, args, Wanted(counts, places, FULL[loops.dim]), FULL[loops.dim]))
@@ -333,18 +340,19 @@ class Seeding:
         grid: The grid.
         solids: What stands in it, where it is now.
         core: What of the liquid has no particles.
+        walls: Its sides; left out, no axis is periodic.
 
     Attributes:
         share: Chance of a place for each particle that is lacking, by what the last step had room for.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None):
-        self.grid, self.solids, self._core = grid, solids, core
+    def __init__(self, grid: Grid, solids: Solids | None, core: Core | None = None, walls: Walls | None = None):
+        self.grid, self.solids, self._core, self._seams = grid, solids, core, Seams(grid, walls)
         self._places = Places(grid)
         self._partials, self._out = room_for_partials(), ti.ndarray(ti.f32, 1)
         # Kept with this grid: what is kept for all of them would keep a Taichi that has ended.
         self._fitted = functools.lru_cache(maxsize=64)(functools.partial(fitted_lattice, grid))
-        self._refill = Refill(grid, solids, self._places)
+        self._refill = Refill(grid, solids, self._places, self._seams)
         self.begin()
 
     def begin(self) -> None:
@@ -379,8 +387,15 @@ class Seeding:
         shift = point(*(x + math.fmod(way, apart) for x, way, apart in zip(at, gone, spacing, strict=True)))
         places, spacing, way = self._places, point(*spacing), point(*(component * (dt or 0.0) for component in speed))
         core, cored = cover_of(self._core, places.counts)
-        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored, fitted)
-        where = (point(*a), point(*b), radius, core, *ground_of(self.grid, self.solids, places.nothing))
+        kernels = shape_kernels(self.grid.costly_loops, shape, self.solids is not None, cored, fitted, self._seams.any)
+        where = (
+            point(*a),
+            point(*b),
+            radius,
+            core,
+            self._seams.wrap,
+            *ground_of(self.grid, self.solids, places.nothing, self._seams),
+        )
         position, _, _, order, starts, room = particles.arrays()
         kernels.count_in_shape(position, order, starts, room, places.counts, places.places, shift, spacing, way, *where)
         lattice = FITTED if fitted else CELLS
@@ -397,7 +412,7 @@ class Seeding:
     ) -> None:
         """Set the velocity of all particles in a shape, in metres, to ``velocity``, m/s."""
         grid, point = self.grid, float_vector(self.grid.dim)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False, self._seams.any)
         arrays = (particles.position, particles.velocity, particles.affine, particles.room, particles.count)
         where = (point(*a), point(*b), radius, point(*grid.origin), grid.dx)
         kernels.drive_in_shape(*arrays, point(*velocity), *where)
@@ -408,14 +423,14 @@ class Seeding:
         """Set a velocity on the faces to ``velocity``, m/s, as far as what lies in a shape, in metres, is moved by it."""
         grid, point = self.grid, float_vector(self.grid.dim)
         grid.require(grid.dim, faces=faces)
-        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False)
+        kernels = shape_kernels(grid.costly_loops, shape, self.solids is not None, self._cored, False, self._seams.any)
         kernels.drive_faces(
             faces,
             point(*velocity),
             point(*a),
             point(*b),
             radius,
-            *ground_of(self.grid, self.solids, self._places.nothing),
+            *ground_of(self.grid, self.solids, self._places.nothing, self._seams),
         )
 
     def restore(self, particles: Particles, phi, velocity, lacking: int, draw: int) -> None:
@@ -448,7 +463,7 @@ class Seeding:
         """Put particles where they are wanted; how many."""
         places = self._places
         core = places.counts if self._core is None or not self._core.active else self._core.change
-        where = (phi, likely, draw, core, *ground_of(self.grid, self.solids, places.nothing))
+        where = (phi, likely, draw, core, *ground_of(self.grid, self.solids, places.nothing, self._seams))
         position, _, _, order, starts, room = particles.arrays()
         self._kernels().count_in_depth(position, order, starts, room, places.counts, places.places, *where)
         return places.fill(particles, float_vector(self.grid.dim)(*(0.0,) * self.grid.dim), faces=velocity)
@@ -459,4 +474,4 @@ class Seeding:
         return self._core is not None and self._core.active
 
     def _kernels(self):
-        return depth_kernels(self.grid.costly_loops, self.solids is not None, self._cored)
+        return depth_kernels(self.grid.costly_loops, self.solids is not None, self._cored, self._seams.any)

@@ -8,14 +8,16 @@ Ando, Tsuruno 2011, and Xu, Stansby, Laurence 2009).
 
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
+from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, flat, kernel_family, strides_of
 from ..kernels.layout import IntArray
-from ..operators.interpolation import inside_box, sample, uphill
+from ..operators.interpolation import inside_box, sample, uphill, wrapped
 from ..operators.vectors import length
 from .lattice import Ground, bare_solids, ground_of
 from .motion import CLEARANCE, away_from, distance_at
 from .particles import PER_AXIS, Particles, set_vector, vector_at
+from .sides import Seams, across_seams
 
 STRENGTH = 0.2
 """What two in the same place are pushed by in a step in which the fastest cross a cell, as part of the lattice's spacing."""
@@ -51,18 +53,20 @@ class _Crowd:
             J = first
             for axis in ti.static(range(x.n)):
                 J[axis] += (corner >> axis) & 1
-            if (J >= 1).all() and (n >= J).all():
-                cell = ti.cast(flat(J, s), ti.i32)
+            K = across_seams(J, n, ground.wrap)
+            if (K >= 1).all() and (n >= K).all():
+                cell, y = ti.cast(flat(K, s), ti.i32), x + ti.cast(K - J, ti.f32)
                 for i in range(self.starts[cell], self.starts[cell + 1]):
                     other = self.order[i]
-                    d = x - vector_at(self.position, other, self.room, x)
+                    d = y - vector_at(self.position, other, self.room, x)
                     # Of those in the cells around one in fifteen is so near.
                     if d.dot(d) < self.spacing * self.spacing and other != p:
                         push += self.apart(d)
         for axis in ti.static(range(x.n)):
             below, above = x * ti.f32(0.0), x * ti.f32(0.0)
             below[axis], above[axis] = ti.f32(2.0) * x[axis], ti.f32(2.0) * (x[axis] - ti.cast(n[axis], ti.f32))
-            push += self.apart(below) + self.apart(above)
+            if ground.wrap[axis] == 0:
+                push += self.apart(below) + self.apart(above)
         if ti.static(ground.given):
             push += self.apart(ti.f32(2.0) * distance_at(ground.solids, x) * away_from(ground.solids, x))
         return push
@@ -79,14 +83,17 @@ def _moved(p, x, crowd, phi: Array, ground, strength):
             outwards = uphill(phi, x + ti.f32(0.5), 0.5, 0.0, n)
             push -= push.dot(outwards) * outwards
         push *= ti.min(ti.f32(MOST) / ti.max(length(push), ti.f32(MOST)), ti.f32(1.0))
-        ends = ti.cast(n, ti.f32) - ti.f32(CLEARANCE)
-        there = ti.min(ti.max(x + push, ti.f32(CLEARANCE)), ends)
+        there = wrapped(x + push, x * ti.f32(0.0), ground.solids.period, ground.solids.wraps)
+        for axis in ti.static(range(x.n)):
+            if ground.wrap[axis] == 0:
+                end = ti.cast(n[axis], ti.f32) - ti.f32(CLEARANCE)
+                there[axis] = ti.min(ti.max(there[axis], ti.f32(CLEARANCE)), end)
         y = ti.select(ground.is_free(there) == 1, there, x)
     return y
 
 
 @kernel_family
-def spacing_kernels(loops, given):
+def spacing_kernels(loops, given, wraps):
     Index, Point, spacing = loops.IntVector, loops.FloatVector, 1.0 / PER_AXIS[loops.dim]
 
     @ti.kernel
@@ -99,14 +106,16 @@ def spacing_kernels(loops, given):
         number: ti.i32,
         phi: Array,
         strength: ti.f32,
+        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
+        period: Point,
     ):
         for p in range(number):
             crowd = _Crowd(position, order, starts, room, ti.f32(spacing))
-            ground = Ground(bare_solids(distance, n, origin, dx), given)
+            ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, wrap=wrap)
             x = vector_at(position, p, room, origin)
             set_vector(there, p, room, _moved(p, x, crowd, phi, ground, strength))
 
@@ -119,21 +128,22 @@ class Spacing:
     Args:
         grid: The grid.
         solids: What stands in it.
+        walls: Its sides; left out, no axis is periodic.
     """
 
-    def __init__(self, grid: Grid, solids: Solids | None):
-        self.grid, self.solids = grid, solids
+    def __init__(self, grid: Grid, solids: Solids | None, walls: Walls | None = None):
+        self.grid, self.solids, self._seams = grid, solids, Seams(grid, walls)
 
     def restore(self, particles: Particles, phi, crossed: float) -> None:
         """Let particles go where they are less near to others, farther the farther the fastest have gone: ``crossed`` cells.
 
         Their velocities stay: ``Transfer.from_faces`` is to come, and ``sort`` before anything asks for the particles of a cell.
         """
-        kernels = spacing_kernels(self.grid.costly_loops, self.solids is not None)
+        kernels = spacing_kernels(self.grid.costly_loops, self.solids is not None, self._seams.any)
         position, _, _, order, starts, room = particles.arrays()
         there = particles.spare("position")
         strength = STRENGTH * min(crossed, 1.0)
-        where = ground_of(self.grid, self.solids, phi)
+        where = self._seams.wrap, *ground_of(self.grid, self.solids, phi, self._seams)
         kernels.push_apart(position, order, starts, there, room, particles.count, phi, strength, *where)
         particles.take("position")
         particles.scattered()

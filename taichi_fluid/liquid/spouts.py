@@ -12,7 +12,7 @@ import numpy as np
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, array_of, float_vector, kernel_family
-from ..operators.shapes import SHAPES
+from ..operators.shapes import SHAPES, extent_of
 from .lattice import DENSEST, evenly, lines_in
 from .particles import FULL, vector_at
 
@@ -39,19 +39,11 @@ def hit_kernels(loops, shape):
     return (measure,)
 
 
-def _extent(shape: str, a: np.ndarray, b: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corner of a box around a shape."""
-    if shape == "box":
-        return a - b, a + b
-    other = a if shape == "sphere" else b
-    return np.minimum(a, other) - radius, np.maximum(a, other) + radius
-
-
 def fitted_lattice(
     grid: Grid, shape: str, a: tuple[float, ...], b: tuple[float, ...], radius: float, axis: int
 ) -> FittedLattice:
     """The lattice in which a shape of ``operators.shapes``, in metres, pours along an axis; a place of it is in its middle there."""
-    dim, (low, high) = grid.dim, _extent(shape, np.array(a), np.array(b), radius)
+    dim, (low, high) = grid.dim, extent_of(shape, np.array(a), np.array(b), radius)
 
     def hit(lines: list[np.ndarray]) -> float:
         """Which part of the lines at these coordinates across the flow hit the shape."""

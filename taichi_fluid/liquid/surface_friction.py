@@ -11,6 +11,7 @@ liquid, and the longer a step, the more of what acts on such a face the implicit
 from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, kernel_family
+from .sides import Seams, across_seams
 
 
 @argument
@@ -27,6 +28,7 @@ class _Rubbed:
     n: object
     dx: object
     share: object
+    wrap: object
 
     @ti.func
     def stride(self, s, axis):
@@ -38,11 +40,11 @@ class _Rubbed:
 
     @ti.func
     def beside(self, I, neighbour):
-        """The cell on one side of another; ``neighbour`` counts both sides of the first axis first."""
+        """The cell on one side of another, across a seam too; ``neighbour`` counts both sides of the first axis first."""
         J = I
         for d in ti.static(range(I.n)):
             J[d] += ti.select(neighbour // 2 == d, 2 * (neighbour % 2) - 1, 0)
-        return J
+        return across_seams(J, self.n, self.wrap)
 
     @ti.func
     def is_open(self, c, I, s, axis):
@@ -117,15 +119,15 @@ def sharing_kernels(loops):
     Index = loops.IntVector
 
     @ti.kernel
-    def share(u: Array, before: Array, phi: Array, open: Array, n: Index, dx: ti.f32, share: ti.f32):
-        loops.each_cell(n, _share_at, (_Rubbed(u, before, phi, open, n, dx, share),))
+    def share(u: Array, before: Array, phi: Array, open: Array, n: Index, dx: ti.f32, share: ti.f32, wrap: Index):
+        loops.each_cell(n, _share_at, (_Rubbed(u, before, phi, open, n, dx, share, wrap),))
 
     return {"share": share}
 
 
-def share_friction(grid: Grid, velocity, before, phi, open, step: float) -> None:
+def share_friction(grid: Grid, velocity, before, phi, open, step: float, seams: Seams) -> None:
     """Let what friction has made of a velocity, which was ``before`` that, be shared across the surface of a liquid.
 
     ``step`` is ν dt / dx², of the friction. Only wet faces change, and of the faces beside one only those are read that are not: none that another thread writes.
     """
-    sharing_kernels(grid.loops).share(velocity, before, phi, open, grid.n, grid.dx, 1.0 / (1.0 + step))
+    sharing_kernels(grid.loops).share(velocity, before, phi, open, grid.n, grid.dx, 1.0 / (1.0 + step), seams.wrap)

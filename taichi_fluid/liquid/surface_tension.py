@@ -9,11 +9,12 @@ Zemach 1992; at the surface as by Gibou et al. 2002, without a layer in which a 
 import numpy as np
 
 from .._ti import argument, ti
+from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import Array, cells_of, flat, kernel_family
 from ..operators.differences import gradient_at
-from ..operators.ghosts import ghost_kernels
 from ..pressure.system import part_to_surface
+from .sides import Seams, across_seams
 
 REACH = 7
 """Cells from the surface within which its distance is smoothed."""
@@ -42,14 +43,15 @@ WEIGHTS = _smoothing()
 
 
 @ti.func
-def _smoothed_at(c, I, s, a: Array, out: Array, n, axis):
-    """Along an axis; sides of the box are mirrors. Where no distance is known there is nothing to smooth."""
+def _smoothed_at(c, I, s, a: Array, out: Array, n, wrap, axis):
+    """Along an axis; sides of the box are mirrors, or the axis is periodic. Where no distance is known there is nothing to smooth."""
     value = a[c]
     if ti.abs(value) < ti.f32(1.0 * REACH):
         value *= ti.f32(WEIGHTS[0])
         for k in ti.static(range(1, len(WEIGHTS))):
             below, above = I, I
             below[axis], above[axis] = I[axis] - k, I[axis] + k
+            below, above = across_seams(below, n, wrap), across_seams(above, n, wrap)
             below[axis] = ti.min(ti.max(below[axis], 1 - below[axis]), n[axis])
             above[axis] = ti.max(ti.min(above[axis], 2 * n[axis] + 1 - above[axis]), 1)
             value += ti.f32(WEIGHTS[k]) * (a[flat(below, s)] + a[flat(above, s)])
@@ -113,8 +115,8 @@ def tension_kernels(loops):
     Index = loops.IntVector
 
     @ti.kernel
-    def smooth(a: Array, out: Array, n: Index, axis: ti.i32):
-        loops.each_cell(n, _smoothed_at, (a, out, n, axis))
+    def smooth(a: Array, out: Array, n: Index, wrap: Index, axis: ti.i32):
+        loops.each_cell(n, _smoothed_at, (a, out, n, wrap, axis))
 
     @ti.kernel
     def find_curvature(a: Array, out: Array, n: Index, dx: ti.f32):
@@ -146,10 +148,11 @@ class SurfaceTension:
     Args:
         grid: A staggered grid.
         scratch: Arrays to work in.
+        walls: Its sides; left out, no axis is periodic.
     """
 
-    def __init__(self, grid: Grid, scratch: Scratch):
-        self.grid, self.curvature, self._scratch = grid, grid.array(), scratch
+    def __init__(self, grid: Grid, scratch: Scratch, walls: Walls | None = None):
+        self.grid, self.curvature, self._scratch, self._seams = grid, grid.array(), scratch, Seams(grid, walls)
         self._kernels = tension_kernels(grid.loops)
 
     def find(self, distance) -> None:
@@ -161,10 +164,11 @@ class SurfaceTension:
         grid, scratch, a = self.grid, self._scratch, distance
         grid.require(grid.dim, distance=distance)
         for axis, out in enumerate((scratch.first, scratch.second, scratch.first)[-grid.dim :]):
-            self._kernels.smooth(a, out, grid.n, axis)
+            self._kernels.smooth(a, out, grid.n, self._seams.wrap, axis)
             a = out
-        ghost_kernels(grid.loops).mirror_ghosts(a, grid.n)
+        self._seams.mirror(a)
         self._kernels.find_curvature(a, self.curvature, grid.n, grid.dx)
+        self._seams.close(self.curvature)
 
     def press(self, velocity, phi, open, system, scale: float) -> None:
         """Let the pressure at the surface, ``scale`` dx times its curvature, push the faces that it cuts.

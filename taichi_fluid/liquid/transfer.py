@@ -6,6 +6,7 @@ number of threads.
 """
 
 from .._ti import argument, ti
+from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import (
     ARRAY_BITS,
@@ -27,6 +28,7 @@ from ..operators.interpolation import blend, place_of, step_to_corner
 from .films import find_films
 from .motion import CLEARANCE
 from .particles import NOWHERE, Cloud, Particles, vector_at, zero_of
+from .sides import Seams
 
 SLAB = 4
 """Planes in a slab: what its particles reach ends a plane before it and a plane behind it."""
@@ -293,9 +295,11 @@ class Transfer:
     Args:
         grid: A staggered grid.
         scratch: Its first array to work in is what ``from_faces`` needs; made if it is left out.
+        walls: Its sides; left out, no axis is periodic.
     """
 
-    def __init__(self, grid: Grid, scratch: Scratch | None = None):
+    def __init__(self, grid: Grid, scratch: Scratch | None = None, walls: Walls | None = None):
+        self._seams = Seams(grid, walls)
         self.grid, self._firm = grid, grid.array() if scratch is None else scratch.first
         self._kernels = scatter_kernels(grid.loops, grid.loops.rows, grid.costly_loops.serial)
         dim, colours = grid.dim, 2 if grid.loops.rows else 3
@@ -317,6 +321,8 @@ class Transfer:
         weight.fill(0.0)
         for colour in self._colours:
             self._kernels.add_colour(*particles.arrays(), velocity, weight, grid.n, grid.dx, colour)
+        for sums in velocity, weight:
+            self._seams.fold(sums, grid.dim)
         self._kernels.divide(velocity, weight, grid.dim * grid.cells)
 
     def from_faces(self, particles: Particles, velocity, before=None, flip: float = 0.0, phi=None) -> None:
@@ -335,6 +341,6 @@ class Transfer:
         if before is None and phi is None:
             self._firm.fill(1.0)
         elif before is None:
-            find_films(grid, phi, self._firm)
+            find_films(grid, phi, self._firm, self._seams)
         given = velocity if before is None else before, grid.n, 1.0 / grid.dx, flip, self._firm
         kernels.gather(*particles.arrays(), velocity, *given, particles.count)

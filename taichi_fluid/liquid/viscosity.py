@@ -17,11 +17,13 @@ from ..boundaries.sides import Side
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family, numbers_of
+from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family, numbers_of, strides_of
 from ..kernels.reduce import room_for_partials
+from ..operators.ghosts import wrap_if_periodic, wrap_pair
 from ..physics.loads import NUMBERS, Rows, load_of, load_sum, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
+from .sides import Seams
 from .surface_friction import share_friction
 
 TOLERANCE = 1e-4
@@ -81,10 +83,16 @@ class _Stress:
 
 @argument
 class _Solids:
-    """The solids, where they are ``given``."""
+    """The solids, where they are ``given``, and which axes have no sides."""
 
     cut: object
     given: object
+    wrap: object
+
+    @ti.func
+    def on_side(self, I, axis: ti.template()):
+        """Whether the lower face of a cell of the box lies on a side."""
+        return ti.cast(I[axis] == 1, ti.i32) * (1 - self.wrap[axis])
 
     @ti.func
     def leave(self, c, s, axis: ti.template()):
@@ -99,8 +107,8 @@ class _Solids:
         """Whether a face is solved for: open at all, and within the box, on no side of it."""
         free = self.leave(c, s, axis)
         for k in ti.static(range(s.n)):
-            free = free & ti.cast((I[k] >= ti.static(2 if k == axis else 1)) & (I[k] <= self.cut.n[k]), ti.i32)
-        return free
+            free = free & ti.cast((self.wrap[k] == 1) | ((I[k] >= 1) & (I[k] <= self.cut.n[k])), ti.i32)
+        return free & (1 - self.on_side(I, axis))
 
     @ti.func
     def slip(self, c, s, axis: ti.template()):
@@ -147,7 +155,7 @@ def _write_felt_at(c, I, s, stress, solids):
                     slips = ti.i32(0)
                     if inside == 0:
                         slips += solids.slip(c, s, along)
-                    if inside - beyond[across] == 0 and I[across] > 1:
+                    if inside - beyond[across] == 0 and (I[across] > 1 or solids.wrap[across] == 1):
                         slips += solids.slip(c - s[across], s, along)
                     if slips > 0:
                         part = ti.f32(0.0)
@@ -164,7 +172,7 @@ def _write_diagonal_at(c, I, s, stress, solids, inv_diag: Array):
             if ti.static(j != axis):
                 sides += stress.edge(c + s[j], s, axis, j) + stress.edge(c, s, axis, j)
         diagonal, inverse = stress.mass(c, s, axis) + stress.step * sides, ti.f32(0.0)
-        if I[axis] > 1 and solids.leave(c, s, axis) == 1 and diagonal > ti.f32(1e-6):
+        if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 1 and diagonal > ti.f32(1e-6):
             inverse = ti.f32(1.0) / diagonal
         inv_diag[c + axis * cells_of(s, stress.n)] = inverse
 
@@ -234,12 +242,14 @@ def _squares_at(c, I, s, search):
 
 
 @ti.func
-def _mirror_at(c, I, s, d: Array, n, mirrors, axis: ti.template()):
-    """Beyond a side a direction is what keeps the liquid there, or lets it slip."""
+def _mirror_at(c, I, s, d: Array, n, mirrors, wrap, axis: ti.template()):
+    """Beyond a side a direction is what keeps the liquid there, or lets it slip; a periodic axis has the same at both ends."""
     inside, upper = c + s[axis], c + (n[axis] + 1) * s[axis]
     for i in ti.static(range(s.n)):
-        if ti.static(i != axis):
-            k = i * cells_of(s, n)
+        k = i * cells_of(s, n)
+        if wrap[axis] == 1:
+            wrap_pair(d, c + k, s, n, axis)
+        elif ti.static(i != axis):
             d[c + k] = mirrors[2 * axis] * d[inside + k]
             d[upper + k] = mirrors[2 * axis + 1] * d[upper - s[axis] + k]
 
@@ -249,7 +259,7 @@ def _load_at(c, I, s, u: Array, stress, solids, rows):
     """What the stress pushes the closed faces of a cell with that belong to a solid: it takes as much from the liquid."""
     total = no_load()
     for axis in ti.static(range(s.n)):
-        if I[axis] > 1 and solids.leave(c, s, axis) == 0:
+        if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 0:
             row = solids.cut.row_at(c, s, axis)
             if rows.has(row):
                 push = stress.push(u, c, s, axis)
@@ -275,11 +285,12 @@ def viscous_load_kernels(loops):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        wrap: Index,
         partials: Array,
         out: Array,
     ):
         """Of stress over viscosity: by a velocity, m/s, times a length in 3D."""
-        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), True)
+        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
         stress = _Stress(phi, felt, n, dx, ti.f32(1.0))
         loops.reduce(n, partials, Reduction(no_load(), add, _load_at, (u, stress, solids, Rows(begin, end))))
         write_sum(out, partials)
@@ -305,10 +316,13 @@ def viscosity_kernels(loops, given):
         n: Index,
         origin: Point,
         dx: ti.f32,
+        wrap: Index,
     ):
         stress = _Stress(phi, felt, n, dx, step)
-        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), given)
+        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), given, wrap)
         loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_at, (stress, solids))
+        for k in ti.static(range(loops.dim * (loops.dim - 1) // 2 + 1)):
+            loops.each_side(n, wrap_if_periodic, (felt, k * cells_of(strides_of(n), n), n, wrap))
         each_cell(n, _write_diagonal_at, (stress, solids, inv_diag))
 
     @ti.kernel
@@ -326,10 +340,11 @@ def viscosity_kernels(loops, given):
         partials: Array,
         scalars: Array,
         mirrors: Sides,
+        wrap: Index,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         each_cell(n, _begin_at, (search, _Stress(phi, felt, n, dx, step)))
-        loops.each_side(n, _mirror_at, (d, n, mirrors))
+        loops.each_side(n, _mirror_at, (d, n, mirrors, wrap))
         reduce_cells(n, partials, none, add, _squares_at, (search,))
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -351,6 +366,7 @@ def viscosity_kernels(loops, given):
         partials: Array,
         scalars: Array,
         mirrors: Sides,
+        wrap: Index,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         each_cell(n, _operate_at, (search, _Stress(phi, felt, n, dx, step)))
@@ -367,7 +383,7 @@ def viscosity_kernels(loops, given):
             scalars[3] = total[0] / scalars[_RZ] if scalars[_RZ] > 0 else ti.f32(0.0)
             scalars[_RZ], scalars[_RR] = total[0], total[1]
         each_cell(n, _turn_at, (search, scalars[3]))
-        loops.each_side(n, _mirror_at, (d, n, mirrors))
+        loops.each_side(n, _mirror_at, (d, n, mirrors, wrap))
 
     return set_up, begin, iterate
 
@@ -382,7 +398,7 @@ class Viscosity:
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
-        self.grid, self.solids = grid, solids
+        self.grid, self.solids, self._seams = grid, solids, Seams(grid, walls)
         self._kernels = viscosity_kernels(grid.loops, solids is not None)
         self._felt = grid.array(grid.dim * (grid.dim - 1) // 2 + 1)
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
@@ -429,31 +445,29 @@ class Viscosity:
         grid.require(phi=phi)
         grid.require(grid.dim, velocity=velocity, room=room, open=open)
         copy_values(velocity, room)
-        if self.solids is None:
-            others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
-        else:
-            others = self.solids.arguments()
-        self._kernels.set_up(phi, self._felt, self._inv_diag, step, *others)
+        others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
+        others = others if self.solids is None else self.solids.arguments()
+        self._kernels.set_up(phi, self._felt, self._inv_diag, step, *others, self._seams.wrap)
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         arguments = (*arrays, grid.n, grid.dx, step, self._partials, self._scalars)
-        self._kernels.begin(*arguments, self._mirrors)
+        mirrors = self._mirrors, self._seams.wrap
+        self._kernels.begin(*arguments, *mirrors)
         self._mirror_parts()
         first = square = numbers_of(self._scalars)[_RR]
         iterations = 0
         while square > TOLERANCE**2 * first and iterations < max_iterations:
             for _ in range(min(LOOK_EVERY, max_iterations - iterations)):
-                self._kernels.iterate(*arguments, self._mirrors)
+                self._kernels.iterate(*arguments, *mirrors)
                 self._mirror_parts()
                 iterations += 1
             square = numbers_of(self._scalars)[_RR]
-        relative = math.sqrt(square / first) if first > 0 else 0.0
         if self.solids is not None:
             copy_values(velocity, self.rubbed)
-        share_friction(grid, velocity, room, phi, open, step)
+            self._seams.close(self.rubbed, grid.dim)
+        share_friction(grid, velocity, room, phi, open, step, self._seams)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
-        if not math.isfinite(square):
-            status = Status.NOT_FINITE
-        return SolveResult(iterations, relative, status, 0.0)
+        status = status if math.isfinite(square) else Status.NOT_FINITE
+        return SolveResult(iterations, math.sqrt(square / first) if first > 0 else 0.0, status, 0.0)
 
     @property
     def rubbed(self):
@@ -477,10 +491,10 @@ class Viscosity:
         """
         assert self.solids is not None
         solids, (partials, out) = self.solids.arguments(), self._sums
-        self._kernels.set_up(phi, self._felt, self._inv_diag, 1.0, *solids)
+        self._kernels.set_up(phi, self._felt, self._inv_diag, 1.0, *solids, self._seams.wrap)
         rows = rows_of(self.solids, index)
         viscous_load_kernels(self.grid.costly_loops).sum_load(
-            self.rubbed, phi, self._felt, *rows, *solids, partials, out
+            self.rubbed, phi, self._felt, *rows, *solids, self._seams.wrap, partials, out
         )
         scale = viscosity * self.grid.dx ** (self.grid.dim - 2)
         return scale * np.array(numbers_of(out)).reshape(2, 3)

@@ -30,11 +30,25 @@ def wrap_or_clear(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
 
 
 @ti.func
-def mirror_pair(c, I, s, a: ti.template(), n, axis: ti.template()):
-    """Give both ghosts of a line the values beside them; along all axes in turn those of edges and corners too."""
-    upper = c + (n[axis] + 1) * s[axis]
-    a[c] = a[c + s[axis]]
-    a[upper] = a[upper - s[axis]]
+def wrap_or_mirror(c, I, s, a: ti.template(), n, wrap, axis: ti.template()):
+    """Wrap an axis with ``wrap[axis] = 1``; give ghosts of others the values beside them. Along all axes in turn, edges and corners too."""
+    if wrap[axis] == 1:
+        wrap_pair(a, c, s, n, axis)
+    else:
+        upper = c + (n[axis] + 1) * s[axis]
+        a[c] = a[c + s[axis]]
+        a[upper] = a[upper - s[axis]]
+
+
+@ti.func
+def fold_if_periodic(c, I, s, a: ti.template(), offset, n, wrap, axis: ti.template()):
+    """Along an axis with ``wrap[axis] = 1`` add what ghosts hold to what they are images of, and wrap it."""
+    if wrap[axis] == 1:
+        lower = offset + c
+        upper = lower + (n[axis] + 1) * s[axis]
+        a[lower + s[axis]] = a[lower + s[axis]] + a[upper]
+        a[upper - s[axis]] = a[upper - s[axis]] + a[lower]
+        wrap_pair(a, lower, s, n, axis)
 
 
 @kernel_family
@@ -44,7 +58,12 @@ def ghost_kernels(loops):
         loops.each_side(n, wrap_if_periodic, (a, offset, n, wrap))
 
     @ti.kernel
-    def mirror_ghosts(a: Array, n: loops.IntVector):
-        loops.each_side(n, mirror_pair, (a, n))
+    def mirror_ghosts(a: Array, n: loops.IntVector, wrap: loops.IntVector):
+        """Those of sides are mirrors, and those of periodic axes wrapped."""
+        loops.each_side(n, wrap_or_mirror, (a, n, wrap))
 
-    return wrap_ghosts, mirror_ghosts
+    @ti.kernel
+    def fold_ghosts(a: Array, n: loops.IntVector, offset: ti.i32, wrap: loops.IntVector):
+        loops.each_side(n, fold_if_periodic, (a, offset, n, wrap))
+
+    return wrap_ghosts, mirror_ghosts, fold_ghosts

@@ -110,6 +110,17 @@ def inside_box(q, n):
 
 
 @ti.func
+def wrapped(q, lower, period, wraps: ti.template()):
+    """``q`` moved by whole periods into the box, which begins at ``lower``, along axes that have one."""
+    p = q
+    if ti.static(wraps):
+        for axis in ti.static(range(q.n)):
+            if period[axis] > 0:
+                p[axis] -= period[axis] * ti.floor((q[axis] - lower[axis]) / period[axis])
+    return p
+
+
+@ti.func
 def uphill(a: Array, q, reach, shift, n):
     """Unit vector along which a distance ``a`` grows fastest at ``q``, by differences over ``reach`` cells to both sides.
 

@@ -127,18 +127,28 @@ def _sample_scattered(strip, a, place, out: ti.template(), n):
 
 
 @ti.func
-def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n):
-    """The four values along an axis on whose nearest line each point lies; one of them for all beside the ends of the grid."""
+def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n, period, wraps: ti.template()):
+    """The four values along an axis on whose nearest line each point lies; one of them for all beside the ends of the grid.
+
+    Beyond the ghosts of a periodic axis are those of its other end.
+    """
     s, first = strides_of(n), at.base[ti.i32(0), k]
     for other in ti.static(range(n.n)):
         if ti.static(other != axis):
             first += ti.select(at.fraction[ti.i32(other), k] > 0.5, ti.cast(s[other], ti.i32), 0)
     lowest = ti.cast(at.points[ti.i32(axis), k], ti.i32)
     within = (lowest >= ti.select(axis == own, 2, 1)) & (lowest < n[axis])
-    step = address(ti.select(within, ti.cast(s[axis], ti.i32), 0), ARRAY_BITS - 1)
     low = address(a.offset + first, ARRAY_BITS)
-    for place in ti.static(range(4)):
-        line[ti.i32(place), k] = a.array[low + (place - 1) * step]
+    if ti.static(wraps):
+        for place in ti.static(range(4)):
+            there, far = lowest + ti.static(place - 1), ti.select(lowest < 2, n[axis], -n[axis])
+            seam = ti.select((period[axis] > 0) & ((there < 0) | (there > n[axis] + 1)), far, 0)
+            step = ti.select(within | (period[axis] > 0), ti.static(place - 1) + seam, 0) * ti.cast(s[axis], ti.i32)
+            line[ti.i32(place), k] = a.array[address(a.offset + (first + step), ARRAY_BITS)]
+    else:
+        step = address(ti.select(within, ti.cast(s[axis], ti.i32), 0), ARRAY_BITS - 1)
+        for place in ti.static(range(4)):
+            line[ti.i32(place), k] = a.array[low + (place - 1) * step]
 
 
 @ti.func
@@ -165,13 +175,16 @@ def bend_limited(k, at, axis: ti.template(), line: ti.template(), out: ti.templa
 
 
 @ti.func
-def sample_strip_bent(strip, a, place, out: ti.template(), n, own, bend: ti.template()):
+def sample_strip_bent(
+    strip, a, place, out: ti.template(), n, own, bend: ti.template(), period=None, wraps: ti.template() = False
+):
     """A component at the points ``place.body(k, *place.args)`` of its index space: linear, and what ``bend`` adds along each axis.
 
     ``bend_cubic`` is of third order; gone back along a uniform flow no wave grows, whatever the step. ``bend_limited`` is of third
     where values are smooth, and makes little of kinks. Values are those of the nearest line along the axis; nothing is added
-    beside the ends of the grid: ghosts stand beyond those of all axes but the ``own`` one of a velocity component. What is found
-    goes into the first line of ``out``.
+    beside the ends of the grid: ghosts stand beyond those of all axes but the ``own`` one of a velocity component. Where any axis
+    ``wraps``, its ``period`` is given, in cells; of a velocity component that is not provided for. What is found goes into the first
+    line of ``out``.
     """
     points, fraction, values = strip.matrix(n.n), strip.matrix(n.n), strip.matrix(4)
     at = Located(points, strip.integers(1), fraction, fraction, False)
@@ -181,7 +194,7 @@ def sample_strip_bent(strip, a, place, out: ti.template(), n, own, bend: ti.temp
     strip.each(_gather_rows, (a, at, 0, False, rows, n))
     strip.each(_blend_rows, (rows, at, -1, out, VALUE, n))
     for axis in ti.static(range(n.n)):
-        strip.each(_gather_line, (a, at, axis, own, values, n))
+        strip.each(_gather_line, (a, at, axis, own, values, n, period, wraps))
         strip.each(bend, (at, axis, values, out))
 
 

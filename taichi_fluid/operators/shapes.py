@@ -8,6 +8,8 @@ the radius.
 import functools
 import math
 
+import numpy as np
+
 from .._ti import ti
 from .vectors import length
 
@@ -190,3 +192,11 @@ def fitted(shape: str, dim: int, long: float, radius: float) -> tuple[float, flo
 
 
 SHAPES = {"sphere": sphere_distance, "capsule": capsule_distance, "box": box_distance, "cylinder": cylinder_distance}
+
+
+def extent_of(shape: str, a: np.ndarray, b: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corner of a box around a shape."""
+    if shape == "box":
+        return a - b, a + b
+    other = a if shape == "sphere" else b
+    return np.minimum(a, other) - radius, np.maximum(a, other) + radius

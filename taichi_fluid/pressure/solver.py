@@ -186,7 +186,7 @@ class EllipticSolver:
         Args:
             open: As of ``setup_open``.
             phi: Signed distance to the surface at centres, negative in the liquid, ghosts filled.
-            sides: As of ``setup_open``; no axis is periodic.
+            sides: As of ``setup_open``.
             parted: Whether solids may close in a part of the liquid that touches no air while others do.
             walled: Whether any face is closed but for those on sides.
 

@@ -418,7 +418,7 @@ class LinearSystem:
     @property
     def leaves_out(self) -> bool:
         """Whether passes leave out rows in which nothing is solved for, where all that they write has to be 0 before."""
-        return self.surface and self.grid.loops.rows
+        return self.surface and self.grid.loops.rows and not any(self.wrap)
 
     def set_ghosts(self, array, wrap) -> None:
         """Ghosts of an array that is 0 outside the box but for its periodic axes."""

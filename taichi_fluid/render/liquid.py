@@ -11,7 +11,7 @@ from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, IntArray, flat, float_vector, int_vector, kernel_family, strides_of
 from ..liquid.level_set import DEEPEST, continue_distance
-from ..operators.ghosts import ghost_kernels
+from ..liquid.sides import Seams
 from ..operators.interpolation import inside_box
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
@@ -306,7 +306,7 @@ class LiquidPicture:
         if self._wide is not None:
             phi, scale = continue_distance(grid, phi, self.phi, self._wide, KNOWN_TO, -DEEPEST), grid.dx
         self._smoothing.smooth(phi, self.phi, grid.n, scale)
-        ghost_kernels(self.grid.loops).mirror_ghosts(self.phi, self.grid.n)
+        Seams(self.grid).mirror(self.phi)
 
     def draw(
         self,

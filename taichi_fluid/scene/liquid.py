@@ -190,8 +190,8 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
 
 def _of_side(side: Any, where: str) -> Iterator[tuple[str, Any, str]]:
     """What a side, or a part of it, cannot be."""
-    if not (side.kind.is_closed or side.kind.is_open or side.kind.through == "given"):
-        yield where, side.kind.name, "has sides that are closed, open, or inflows"
+    if side.kind.is_convected:
+        yield where, side.kind.name, "has sides that are closed, open, periodic, or inflows"
     for name in (*side.values, *side.fluxes):
         yield f"{where}.{name}", "given", "holds no gas, so it is left out"
 

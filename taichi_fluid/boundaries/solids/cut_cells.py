@@ -28,6 +28,8 @@ class CutCells:
     n: object  # cells
     origin: object  # lower corner of the box, m
     dx: object  # edge of a cell, m
+    period: object = None  # of each axis, in cells, 0 where it has sides; for what asks beyond the box
+    wraps: bool = False  # whether any axis has one
 
     @ti.func
     def row_at(self, c, s, axis):

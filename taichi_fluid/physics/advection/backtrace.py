@@ -15,7 +15,7 @@ from ...kernels import (
     strides_of,
 )
 from ...operators.ghosts import wrap_pair
-from ...operators.interpolation import face_velocity_at, inside_box
+from ...operators.interpolation import face_velocity_at, inside_box, wrapped
 from ...operators.sampling import Component, sample_strip, sample_strip_velocity
 from . import activity
 from .spec import Trace
@@ -58,17 +58,6 @@ class Origin:
     points: object
     velocity: object
     axis: object
-
-
-@ti.func
-def wrapped(q, lower, period, wraps: ti.template()):
-    """``q`` moved by whole periods into the box, which begins at ``lower``, along axes that have one."""
-    p = q
-    if ti.static(wraps):
-        for axis in ti.static(range(q.n)):
-            if period[axis] > 0:
-                p[axis] -= period[axis] * ti.floor((q[axis] - lower[axis]) / period[axis])
-    return p
 
 
 @traced

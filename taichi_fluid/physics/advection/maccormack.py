@@ -20,10 +20,10 @@ from ...kernels import (
     put_line,
     strides_of,
 )
-from ...operators.interpolation import face_velocity_at
+from ...operators.interpolation import face_velocity_at, wrapped
 from ...operators.sampling import LEAST, MOST, VALUE, Component, sample_strip
 from .activity import is_anything_near, mark_tile_at, noted_at, spread_mark_at, tiles_of_row
-from .backtrace import along_axis, wrapped
+from .backtrace import along_axis
 from .visibility import Visibility, blend_visible, is_free, without_mark
 
 _SKEW = 0.3
