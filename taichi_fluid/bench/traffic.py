@@ -64,6 +64,8 @@ TRAFFIC = {
     "scalar_kernels.add_given": ("mask owner distance", ""),
     "scalar_kernels.divide_by_part": ("a mask part", "a"),
     "scalar_kernels.sum_exchanged": ("fluid distance owner", ""),
+    "held_kernels.count_free": ("fluid distance owner", "out"),
+    "held_kernels.continue_fluid": ("fluid distance owner", ""),
     "sum_kernels.sum_rhs": ("rhs", ""),
     "source_kernels.add_rate": ("out:1@box", "out:1@box"),
     "source_kernels.raise_to": ("out:1@box", "out:1@box"),

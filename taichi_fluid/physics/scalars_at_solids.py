@@ -110,7 +110,7 @@ class Solved:
 
 
 @ti.func
-def _is_free(c, s, fluid: Array, surfaces):
+def is_free(c, s, fluid: Array, surfaces):
     """Whether a cell has its own value: it is fluid, and its centre lies in no solid that holds one."""
     free = ti.i32(0)
     if fluid[c] > 0:
@@ -120,7 +120,7 @@ def _is_free(c, s, fluid: Array, surfaces):
 
 @ti.func
 def _mark_free_at(c, I, s, fluid: Array, surfaces, free: Array):
-    free[c] = ti.cast(_is_free(c, s, fluid, surfaces), ti.f32)
+    free[c] = ti.cast(is_free(c, s, fluid, surfaces), ti.f32)
 
 
 @ti.func
@@ -188,13 +188,13 @@ def _add_given_at(c, I, s, mask: Array, surfaces, open: Array, n, scale, out: Ar
 def _exchanged_at(c, I, s, a, fluid: Array, solved, surfaces, rows, spread):
     """What the solids of some ``rows``, from the first to before the last, give a cell, over the area of a face, m/s times its unit."""
     value = ti.f32(0.0)
-    if _is_free(c, s, fluid, surfaces) == 1:
+    if is_free(c, s, fluid, surfaces) == 1:
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 place = solved.beside(c, I, s, axis, side)
                 if solved.wrap[axis] == 1 or not solved.ends_at(I, axis, side):
                     row = surfaces.row_at(place, s)
-                    if _is_free(place, s, fluid, surfaces) == 0 and rows[0] <= row < rows[1]:
+                    if is_free(place, s, fluid, surfaces) == 0 and rows[0] <= row < rows[1]:
                         held = surfaces.table[row] * (surfaces.table[row + 1] - a.array[a.offset + c])
                         value += spread * surfaces.weight_at(c, place, s) * held
         own = surfaces.row_at(c, s)

@@ -29,7 +29,7 @@ def move(engine: Engine, dt: float) -> None:
             engine.solids.extend_scalar(quantity.current, offset, layers)
             engine.walls.fill(quantity.current, SCALAR, offset, quantity.name)
         if engine.state.carried:
-            copy_values(engine.solids.fluid, was)
+            engine.advection.note_parts(was)
         engine.place_solids(engine.time + dt)
         for quantity, offset in engine.state.scalars():
             engine.advection.cover(quantity.current, was, offset, quantity.name)

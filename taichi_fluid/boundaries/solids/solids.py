@@ -85,6 +85,15 @@ class Solids:
         """Whether any solid holds a quantity at a value, or gives it."""
         return any(name in solid.values or name in solid.fluxes for solid in self.solids)
 
+    def holds(self, name: str | None) -> bool:
+        """Whether any solid holds a quantity at a value."""
+        return any(name in solid.values for solid in self.solids)
+
+    def held_range(self, name: str, k: int) -> tuple[float, float]:
+        """Least and largest value of component ``k`` of a quantity that solids hold."""
+        values = [float(np.ravel(solid.values[name])[k]) for solid in self.solids if name in solid.values]
+        return min(values), max(values)
+
     def conditions(self, name: str, k: int):
         """Of each image of a solid whether it holds component ``k`` of a quantity, at which value, and what it gives."""
         if (name, k) not in self._conditions:

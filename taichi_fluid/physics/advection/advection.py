@@ -6,6 +6,8 @@ from ..._ti import ti
 from ...boundaries.solids import Solids
 from ...boundaries.walls import SCALAR, Walls
 from ...grid import Grid, Scratch, given
+from ...kernels import copy_values
+from ..held_cells import HeldCells
 from .activity import mask_length
 from .backtrace import trace_kernels
 from .conservation import Conservation
@@ -123,23 +125,34 @@ class Advection:
         spec = QuantitySpec(self._on_faces, *self._meets, walls.has_passage, self._sparse)
         kernels, axis = advection_kernels(grid.costly_loops, spec), component if on_faces else -1
         # A velocity may be read beside solids, and is hardly ever 0.
-        scalar = component == SCALAR
+        scalar, k = component == SCALAR, offset // grid.cells
+        held = self._held if scalar and self._held and self._held.solids.holds(name) else None
+        bounds = self._bounds(name, k) if scalar and (held is not None or self.in_place) else None
+        if bounds is not None:
+            self._extremes.find(current, offset, bounds)
+        if held is not None:
+            held.continue_fluid(current, offset, name, k)
+            walls.fill(current, component, offset, name)
         if scalar and self._sparse:
             kernels.mark_active(current, offset, self._mask, grid.n)
         around = (walls.periods, *self._near(self.solids), int(scalar), self._mask, int(scalar and self._sparse))
         where = (axis, grid.n, offset, *walls.path_limits(component), *around)
         prediction, after, begin = (self._predicted, *self._limits), out, offset
-        k, held = offset // grid.cells, None
         if self.scheme is Scheme.SEMI_LAGRANGIAN and not keeps:
             kernels.semi_lagrangian(current, out, self._departure, *where)
         elif self.scheme is Scheme.SEMI_LAGRANGIAN:
             kernels.predict(current, *prediction, self._departure, *where)
             after, begin = self._predicted, 0
-        else:
-            held = walls.held_range(name, k) if scalar else None
             if held is not None:
-                self._extremes.find(current, offset, held)
+                for each in prediction:
+                    self._extremes.keep(each, 0)
+        else:
             kernels.predict(current, *prediction, self._departure, *where)
+            if held is not None:
+                held.continue_fluid(self._predicted, 0, name, k)
+                # What lies beyond what all keeps to is cut off where others can still take it.
+                for each in self._limits:
+                    self._extremes.keep(each, 0)
             walls.fill_predicted(self._predicted, component, name, k)
             where = (axis, grid.n, offset, *walls.box_limits(component), *around)
             if on_faces:
@@ -152,19 +165,42 @@ class Advection:
             limits, where = (*self._limits, self._predicted), (offset, begin, name)
             self._conservation.restore(current, after, where, limits, out, self._mask, *self._flow)
         if held is not None:
+            held.set(out, offset, name)
+        if bounds is not None:
             self._extremes.keep(out, offset)
         walls.fill(out, component, offset, name)
 
+    def note_parts(self, was) -> None:
+        """Before solids move note in ``was`` what part of each cell is fluid, and what counts of scalars that they hold."""
+        self.grid.require(was=was)
+        assert self.solids is not None
+        copy_values(self.solids.fluid, was)
+        if self._held and self.conserves:
+            self._held.note()
+
     def cover(self, scalar, was, offset: int = 0, name: str | None = None) -> None:
-        """Let a scalar that keeps its amount do so beside solids that have moved; see ``Conservation.cover``."""
+        """Let a scalar that keeps its amount do so beside solids that have moved since ``note_parts``; see ``Conservation.cover``."""
         self.grid.require(None, offset, scalar=scalar)
         self.grid.require(was=was)
         if self.conserves:
             self._conservation.cover(scalar, offset, name, was)
 
+    def _bounds(self, name: str | None, k: int) -> tuple[float, float] | None:
+        """Least and largest value of component ``k`` of a quantity that walls and solids hold; None where nothing does."""
+        ranges = [self.walls.held_range(name, k)]
+        if name is not None and self._held and self._held.solids.holds(name):
+            ranges.append(self._held.solids.held_range(name, k))
+        ranges = [each for each in ranges if each is not None]
+        return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+
+    @functools.cached_property
+    def _held(self) -> HeldCells | None:
+        solids = self.solids
+        return HeldCells(solids) if solids is not None and any(solid.values for solid in solids.solids) else None
+
     @functools.cached_property
     def _conservation(self) -> Conservation:
-        return Conservation(self.grid, self.walls, self.solids, self._sparse, self.in_place)
+        return Conservation(self.grid, self.walls, self.solids, self._sparse, self.in_place, self._held)
 
     @functools.cached_property
     def _lost(self):

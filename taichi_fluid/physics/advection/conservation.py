@@ -21,6 +21,9 @@ moved what was inside by all of its room.)
 
 Solids that move cover fluid, which has moved on by then, and uncover room, into which other has. What a cell has by either
 counts as carried away and brought: of each as much as of the other, as a solid takes no more room than it leaves.
+
+Of what solids hold, cells that they hold count for nothing, and those beside as diffusion counts them (``held_cells``): what is
+diffused out of a solid is then all that comes out of it.
 """
 
 from typing import NamedTuple
@@ -47,6 +50,7 @@ from ...kernels import (
     room_for_partials,
 )
 from ...operators.sampling import Component
+from ..held_cells import HeldCells
 from .activity import noted_at
 from .sharing import TINY, Carried, fluid_at, put_share, shared_at
 
@@ -291,12 +295,19 @@ class Conservation:
         solids: What stands in it; a cell counts as far as it is fluid.
         sparse: Whether there is an activity mask.
         cuts: Whether what it puts right may lie beyond its limits, and is in the array that ``restore`` writes.
+        held: Cells of solids that hold something, which count for nothing.
     """
 
     def __init__(
-        self, grid: Grid, walls: Walls, solids: Solids | None = None, sparse: bool = False, cuts: bool = False
+        self,
+        grid: Grid,
+        walls: Walls,
+        solids: Solids | None = None,
+        sparse: bool = False,
+        cuts: bool = False,
+        held: HeldCells | None = None,
     ):
-        self.grid, self._solids, self._periods = grid, solids, walls.periods
+        self.grid, self._solids, self._held, self._periods = grid, solids, held, walls.periods
         loops, slopes = grid.costly_loops, []
         for n, pair in zip(grid.shape, walls.sides, strict=True):
             slopes += [1.0 / max(min(MARGIN, n // 3), 1) if side.passes else 0.0 for side in pair]
@@ -323,13 +334,16 @@ class Conservation:
             scalar: It, what they uncover filled, and what they cover as it was.
             offset: Where it begins.
             name: Its name.
-            was: What part of each cell was fluid.
+            was: What part of each cell was fluid; of a scalar that solids hold, ``HeldCells.before`` has what counted.
         """
         if self._covering is not None and self._solids is not None:
             if (name, offset) not in self._owed:
                 self._owed[name, offset] = ti.ndarray(ti.f32, 1)
             where, out = (self._slopes, self.grid.n), (self._partials, self._owed[name, offset])
-            self._covering.cover(scalar, offset, was, self._solids.fluid, *where, *out)
+            fluid = self._solids.fluid
+            if self._held is not None and name is not None and self._solids.holds(name):
+                was, fluid = self._held.before(name), self._held.counted(name)
+            self._covering.cover(scalar, offset, was, fluid, *where, *out)
 
     def restore(self, before, after, where, limits, out, mask, velocity, dt: float, growth=None) -> None:
         """``out`` = ``after``, but with the amount that ``before`` has; ghosts are not filled.
@@ -349,7 +363,9 @@ class Conservation:
         kernels = self._kernels[growth is not None]
         fluid, open = (nothing, nothing) if self._solids is None else (self._solids.fluid, self._solids.open)
         growing = nothing if growth is None else growth
-        account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, open, self._periods, grid.n
         offset, begin, name = where
+        if self._held is not None and name is not None and self._held.solids.holds(name):
+            fluid = self._held.counted(name)
+        account = fluid, growing, velocity, self._slopes, dt, dt / grid.dx, open, self._periods, grid.n
         owed = self._owed.get((name, offset), nothing)
         kernels.restore(before, after, offset, begin, *limits, out, mask, *account, self._partials, self._theta, owed)
