@@ -15,13 +15,14 @@ from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.differences import centre_velocity_at
+from ..operators.ghosts import across_seams
 from ..operators.interpolation import sample, wrapped
 from .core import BELOW, Core, cover_of
 from .lattice import Ground, bare_solids, ground_of
 from .level_set import MOST_OFF
 from .motion import distance_at
 from .particles import FULL, PER_AXIS, Particles, zero_of
-from .sides import OPEN, Seams, across_seams, closed_all_over
+from .sides import OPEN, Seams, closed_all_over
 
 RESTORED = 0.1
 """Part of what particles are too many or too few, in the mean around a cell, that a step of a cell or more spreads or gathers."""

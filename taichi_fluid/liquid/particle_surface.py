@@ -16,6 +16,7 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
+from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample, wrapped
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
@@ -23,7 +24,7 @@ from .motion import IN_CELL, away_from, distance_at
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
 from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
-from .sides import CLOSED, WRAPS, Seams, across_seams, ways_out
+from .sides import CLOSED, WRAPS, Seams, ways_out
 
 FILLED = 0.75
 """Part of a full cell from which on a cell is in the liquid, wherever in it the particles are."""

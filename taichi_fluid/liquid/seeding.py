@@ -20,6 +20,7 @@ from ..kernels import (
     room_for_partials,
 )
 from ..kernels.layout import IntArray, strides_of
+from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
@@ -46,7 +47,7 @@ from .lattice import (
 from .motion import IN_CELL, distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
-from .sides import Seams, across_seams
+from .sides import Seams
 from .spouts import fitted_lattice
 
 NEAREST = 0.49

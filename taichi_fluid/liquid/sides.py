@@ -25,16 +25,6 @@ Body = tuple[str, Sequence[float], Sequence[float], float]
 """A shape of ``operators.shapes``, its two places, m, and its radius, m."""
 
 
-@ti.func
-def across_seams(J, n, wrap):
-    """A position no more than a box away from the box, brought back into it along axes with ``wrap[axis] = 1``."""
-    back = J
-    for axis in ti.static(range(J.n)):
-        if wrap[axis] == 1:
-            back[axis] += ti.select(J[axis] < 1, n[axis], ti.select(J[axis] > n[axis], -n[axis], 0))
-    return back
-
-
 class Seams:
     """The periodic axes of a box, as kernels take them.
 

@@ -12,12 +12,13 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, flat, kernel_family, strides_of
 from ..kernels.layout import IntArray
+from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample, uphill, wrapped
 from ..operators.vectors import length
 from .lattice import Ground, bare_solids, ground_of
 from .motion import CLEARANCE, away_from, distance_at
 from .particles import PER_AXIS, Particles, set_vector, vector_at
-from .sides import Seams, across_seams
+from .sides import Seams
 
 STRENGTH = 0.2
 """What two in the same place are pushed by in a step in which the fastest cross a cell, as part of the lattice's spacing."""

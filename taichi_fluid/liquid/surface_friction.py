@@ -11,7 +11,8 @@ liquid, and the longer a step, the more of what acts on such a face the implicit
 from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, kernel_family
-from .sides import Seams, across_seams
+from ..operators.ghosts import across_seams
+from .sides import Seams
 
 
 @argument

@@ -13,8 +13,9 @@ from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import Array, cells_of, flat, kernel_family
 from ..operators.differences import gradient_at
+from ..operators.ghosts import across_seams
 from ..pressure.system import part_to_surface
-from .sides import Seams, across_seams
+from .sides import Seams
 
 REACH = 7
 """Cells from the surface within which its distance is smoothed."""

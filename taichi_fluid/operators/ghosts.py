@@ -5,6 +5,16 @@ from ..kernels import Array, kernel_family
 
 
 @ti.func
+def across_seams(J, n, wrap):
+    """A position no more than a box away from the box, brought back into it along axes with ``wrap[axis] = 1``."""
+    back = J
+    for axis in ti.static(range(J.n)):
+        if wrap[axis] == 1:
+            back[axis] += ti.select(J[axis] < 1, n[axis], ti.select(J[axis] > n[axis], -n[axis], 0))
+    return back
+
+
+@ti.func
 def wrap_pair(a: ti.template(), lower, s, n, axis: ti.template()):
     """Give both ghosts of the line that begins at ``lower`` the values of its other end."""
     upper = lower + (n[axis] + 1) * s[axis]

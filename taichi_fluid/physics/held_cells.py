@@ -8,7 +8,8 @@ The cells beside count as diffusion counts them: so what is carried takes nothin
 
 from .._ti import ti
 from ..boundaries.solids import Solids
-from ..kernels import Array, flat, int_vector, kernel_family, neighbour
+from ..kernels import Array, flat, kernel_family, neighbour
+from ..operators.ghosts import across_seams
 from .scalars_at_solids import Surfaces, is_free, scalar_kernels
 
 
@@ -21,26 +22,14 @@ def _write_counted_at(c, I, s, fluid: Array, surfaces, out: Array):
 
 
 @ti.func
-def _within(I, n, wrap):
-    """A position of the box, round it along periodic axes; 0 along the first without one."""
-    J, inside = I, 1
-    for axis in ti.static(range(n.n)):
-        if wrap[axis] == 1:
-            J[axis] = (I[axis] - 1 + n[axis]) % n[axis] + 1
-        elif I[axis] < 1 or I[axis] > n[axis]:
-            inside = 0
-    return J, inside
-
-
-@ti.func
 def _continue_at(c, I, s, a: Array, offset, fluid: Array, surfaces, n, wrap):
     """By the slope that fits the fluid around best, but no farther beyond the solid's value than that is on this side of it."""
     if fluid[c] > 0 and surfaces.holds_at(c, s) == 1:
         value, deep = surfaces.table[surfaces.row_at(c, s) + 1], -surfaces.depth_at(c, s)
         rise, way, square = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
         for around in range(ti.static(3**s.n)):
-            J, inside = _within(neighbour(I, around), n, wrap)
-            if inside == 1:
+            J = across_seams(neighbour(I, around), n, wrap)
+            if (J >= 1).all() and (n >= J).all():
                 place = flat(J, s)
                 row = surfaces.row_at(place, s)
                 if is_free(place, s, fluid, surfaces) == 1 and surfaces.table[row] > 0:
@@ -78,7 +67,7 @@ class HeldCells:
 
     def __init__(self, solids: Solids):
         self.solids, self.grid = solids, solids.grid
-        self._wrap = int_vector(self.grid.dim)(*map(int, solids.walls.periodic))
+        self._wrap = solids.walls.wrap
         self._counted = self.grid.array()
         names = dict.fromkeys(name for solid in solids.solids for name in solid.values)
         self._before = {name: self.grid.array() for name in names} if solids.moves else {}
