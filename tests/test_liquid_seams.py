@@ -66,6 +66,78 @@ def test_a_liquid_does_not_know_where_its_seams_are(dim, tables):
     assert moved_load == pytest.approx(load, abs=1e-3 * np.abs(load).max(initial=0.0))
 
 
+def rolled(cells, *, steps, dt=0.01, **tables):
+    """The distance to the surface after some steps, in cells, rolled back by as many along the first axis."""
+    simulation = tf.Simulation(water([1.0, 1.0], 16, solver={"dt": dt, "tolerance": 1e-6}, **tables))
+    for _ in range(steps):
+        simulation.step()
+    loads = None if simulation.solids is None else np.array(simulation.solids.load(0).pressure)
+    return np.roll(np.clip(simulation.to_numpy("level set") / simulation.grid.dx, -1, 1), -cells, 0), loads
+
+
+@pytest.mark.parametrize("cells", [5, 8])
+def test_steps_of_several_cells_cross_seams(cells):
+    """What is halfway lies beyond a seam too."""
+
+    def drop(away):
+        ball = {"shape": "sphere", "center": [(0.5 + away * DX) % 1.0, 0.5], "radius": 0.3, "velocity": [1.0, 0.5]}
+        return rolled(
+            away,
+            steps=2,
+            dt=0.2,
+            domain={"boundaries": "periodic"},
+            fluid={"gravity": [0.0, 0.0]},
+            liquid={"bodies": [ball]},
+        )[0]
+
+    assert np.abs(drop(0) - drop(cells)).max() < 1e-3
+
+
+@pytest.mark.parametrize("cells", [5, 8])
+def test_a_level_set_is_steep_on_seams_too(cells):
+    """So that it begins as it does elsewhere."""
+
+    def wave(away):
+        level = {"level_set": f"y - 0.4 - 0.2 * sin({2 * math.pi} * (x - {away * DX}))"}
+        return rolled(away, steps=2, domain={"boundaries": SIDES[:2]}, liquid={"bodies": []}, initial=level)[0]
+
+    assert np.abs(wave(0) - wave(cells)).max() < 1e-4
+
+
+@pytest.mark.parametrize("speed", [0.0, -0.5])
+def test_a_bar_as_long_as_an_axis_has_no_ends(speed):
+    """It bears what a longer one does, wherever its middle is."""
+
+    def bar(away, length):
+        solid = {"shape": "box", "center": [0.5 + away * DX, 0.4], "size": [length, 0.2], "velocity": [0.0, speed]}
+        pool = {"shape": "box", "center": [0.5, 0.25], "size": [1.0, 0.5]}
+        return rolled(away, steps=4, domain={"boundaries": SIDES[:2]}, liquid={"bodies": [pool]}, solids=[solid])[1]
+
+    wanted = bar(0, 1.5)
+    assert bar(6, 1.0) == pytest.approx(wanted, abs=1e-3 * np.abs(wanted).max())
+
+
+def test_a_source_that_has_gone_around_pours_on():
+    """Also where it is several boxes away, and where a core of the liquid would reach across a seam to it."""
+
+    def poured(path, x=0.3, band=0):
+        source = {"shape": "sphere", "center": [x, 0.3], "radius": 0.2, "velocity": [0.0, 1.5], "path": [path, "0"]}
+        simulation = tf.Simulation(
+            water([1.0, 1.0], 48, [([0.0, 0.0], [1.0, 0.8])], domain={"boundaries": SIDES[:2]}, sources=[source],
+                  liquid={"band": band}, solver={"dt": 0.005})
+        )  # fmt: skip
+        for _ in range(3):
+            simulation.step()
+        if not band:
+            return simulation.liquid.particles.count
+        x, y = simulation.grid.cell_centres()
+        core = simulation.liquid.core.marks.to_numpy().reshape(50, 50)[1:-1, 1:-1]
+        return core[np.hypot((x - source["center"][0] + 0.5) % 1.0 - 0.5, y - 0.3) < 0.2].sum()
+
+    assert poured("0") == poured("7")
+    assert poured("0", 0.02, band=3) == 0
+
+
 @pytest.mark.parametrize("cells", [0, 5])
 def test_a_drop_that_flies_comes_back_on_the_other_side(cells):
     """At its velocity, with all of its liquid, as round as it was; also when it begins on the seam."""

@@ -91,8 +91,7 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
     far = ti.i32(steps)
     if ti.static(faces.wraps):
         if faces.wrap[k] == 1:
-            there, n = I[k] + steps, faces.n[k]
-            far += ti.select(there < 1, n, ti.select(there > n, -n, 0))
+            far = (I[k] - 1 + steps) % faces.n[k] + 1 - I[k]
     return far
 
 

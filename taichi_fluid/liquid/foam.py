@@ -15,7 +15,7 @@ from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..kernels.layout import IntArray
-from ..operators.interpolation import inside_box, sample, sample_velocity
+from ..operators.interpolation import inside_box, sample, sample_velocity, wrapped
 from ..operators.noise import hash_01
 from ..operators.vectors import length
 from .motion import CLEARANCE, Motion, Way, distance_at, pushed_out
@@ -49,6 +49,8 @@ class Surf:
     speed: object  # m/s, from which on there is foam
     expected: object  # of a cell in this step where it is most violent
     draw: object
+    period: object = None  # of each axis, in cells, 0 where it has sides
+    wraps: bool = False  # whether any axis has one
 
     @ti.func
     def level_at(self, c, s, axis):
@@ -58,7 +60,8 @@ class Surf:
     @ti.func
     def flow_at(self, q):
         """Velocity at a point of the index space of cells, m/s."""
-        return sample_velocity(self.velocity, inside_box(q, self.n), self.n)
+        p = wrapped(q, q * ti.f32(0.0) + ti.f32(0.5), self.period, self.wraps)
+        return sample_velocity(self.velocity, inside_box(p, self.n), self.n)
 
 
 @ti.func
@@ -172,9 +175,10 @@ def foam_kernels(loops, has_solids, wraps):
         speed: ti.f32,
         expected: ti.f32,
         draw: ti.i32,
+        period: Point,
         counts: IntArray,
     ):
-        each_cell(n, _count_made, (Surf(phi, velocity, n, dx, speed, expected, draw), counts))
+        each_cell(n, _count_made, (Surf(phi, velocity, n, dx, speed, expected, draw, period, wraps), counts))
 
     @ti.kernel
     def make(
@@ -306,7 +310,7 @@ class Foam:
         expected = amount * left * RATES[grid.dim] * grid.dx ** (grid.dim - 1) * dt
         if not expected:
             return
-        kernels.count(phi, velocity, grid.n, grid.dx, speed, expected, draw, self._counts)
+        kernels.count(phi, velocity, grid.n, grid.dx, speed, expected, draw, self._sides[-1], self._counts)
         first = particles.count
         particles.grow(self._counts, self._offsets, self.most)
         if first < particles.count:

@@ -28,7 +28,6 @@ from ..kernels import (
 from ..operators.ghosts import wrap_pair
 from ..operators.sampling import VALUE, Component, bend_limited, sample_strip_bent, sample_strip_velocity
 from ..operators.shapes import SHAPES
-from .core_ways import halfway
 from .motion import Way
 from .sides import Seams
 
@@ -203,6 +202,12 @@ def _find_way(k, c, s, way, ways: ti.template()):
 
 
 @ti.func
+def _halfway(k, I, ways: ti.template(), way):
+    """Half of that way from a centre, across seams too."""
+    return way.within(ti.cast(position_of(I, k), ti.f32) + ti.f32(0.5) * column(ways, k))
+
+
+@ti.func
 def _where_from(k, I, velocity: ti.template(), way):
     return way.within(ti.cast(position_of(I, k), ti.f32) + way.step * column(velocity, k))
 
@@ -221,7 +226,7 @@ def _go_strip(c, I, m, s, phi: Array, out: Array, given, dx, width: ti.template(
     else:
         ways, velocity, values = strip.matrix(s.n), strip.matrix(s.n), strip.matrix(1)
         strip.each(_find_way, (c, s, way, ways))
-        sample_strip_velocity(strip, given.u, Operator(halfway, (I, ways, -1, way.n)), velocity, way.n, True)
+        sample_strip_velocity(strip, given.u, Operator(_halfway, (I, ways, way)), velocity, way.n, True)
         place = Operator(_where_from, (I, velocity, way))
         sample_strip_bent(
             strip, Component(phi, ti.i32(0)), place, values, way.n, -1, bend_limited, way.period, way.wraps

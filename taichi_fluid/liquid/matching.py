@@ -7,7 +7,7 @@ no higher than that would feel the pressure of others.
 from .._ti import ti
 from ..boundaries.solids import Solids
 from ..kernels import Array, kernel_family
-from ..operators.interpolation import inside_box, sample, uphill
+from ..operators.interpolation import inside_box, sample, uphill, wrapped
 from .lattice import bare_solids, ground_of
 from .motion import distance_at
 from .particles import Particles, set_vector, vector_at
@@ -24,12 +24,12 @@ BESIDE = 2.0
 
 
 @ti.func
-def _off_by(x, found: Array, given: Array, n, dx):
+def _off_by(x, found: Array, given: Array, solids):
     """By how much a place is to be moved, in cells: as far as beyond where it lies nearest to the given surface that is found."""
-    q = x + ti.f32(0.5)
+    n, dx, q, half = solids.n, solids.dx, x + ti.f32(0.5), x * ti.f32(0.0) + ti.f32(0.5)
     depth = -sample(given, 0, inside_box(q, n), n) / dx
-    outwards = uphill(given, q, 0.5, 0.0, n)
-    nearest = inside_box(q + depth * outwards, n)
+    outwards = uphill(given, q, 0.5, 0.0, n, solids.period, solids.wraps)
+    nearest = inside_box(wrapped(q + depth * outwards, half, solids.period, solids.wraps), n)
     off = (sample(found, 0, nearest, n) - sample(given, 0, nearest, n)) / dx
     part = ti.min(ti.max((ti.f32(LAST) - depth) * ti.f32(1.0 / (LAST - EVEN)), ti.f32(0.0)), ti.f32(1.0))
     return ti.select(ti.abs(off) < ti.f32(MOST), part * off, ti.f32(0.0)) * outwards
@@ -53,12 +53,12 @@ def matching_kernels(loops, given, wraps):
         period: Point,
     ):
         for p in range(number):
-            x = vector_at(position, p, room, origin)
-            off = _off_by(x, found, wanted, n, dx)
+            x, solids = vector_at(position, p, room, origin), bare_solids(distance, n, origin, dx, period, wraps)
+            off = _off_by(x, found, wanted, solids)
             if ti.static(given):
-                if distance_at(bare_solids(distance, n, origin, dx, period, wraps), x) < BESIDE:
+                if distance_at(solids, x) < BESIDE:
                     off *= ti.f32(0.0)
-            set_vector(position, p, room, x + off)
+            set_vector(position, p, room, wrapped(x + off, off * ti.f32(0.0), period, wraps))
 
     return (match,)
 

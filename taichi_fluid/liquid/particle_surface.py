@@ -64,7 +64,7 @@ GAP = 0.1
 
 @ti.func
 def _is_shut(side):
-    """Whether nothing comes in through a side, by what ``sides.ways_out`` says of it."""
+    """Whether no air comes in through a side from outside of the box, by what ``sides.ways_out`` says of it."""
     return (side == CLOSED) | (side == WRAPS)
 
 

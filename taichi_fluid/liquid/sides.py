@@ -17,7 +17,6 @@ from ..operators.shapes import extent_of
 OPEN, CLOSED, IN_PART, WRAPS = range(4)
 """What sides are: ways out all over, nowhere, or in part; or periodic."""
 
-
 NEAR = 2.0
 """Cells from a shape within which it says how far its surface is, and how fast faces are."""
 
@@ -45,12 +44,16 @@ class Seams:
         self.period = float_vector(grid.dim)(*nothing) if walls is None else walls.periods
 
     def images(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> Iterator[Body]:
-        """A shape of ``operators.shapes``, in metres, and what reaches into the box, or near it, of its copies beyond seams."""
+        """A shape of ``operators.shapes``, in metres, brought back into the box along periodic axes, and those of its copies that reach into it.
+
+        Or near it.
+        """
         low, high = extent_of(shape, np.array(a), np.array(b), radius)
         least, near = np.array(self.grid.origin), NEAR * self.grid.dx
+        back = -np.floor((0.5 * (low + high) - least) / self.grid.size) * self.grid.size * np.array(self.wrap)
         steps = [(-1, 0, 1) if wraps else (0,) for wraps in self.wrap]
         for step in itertools.product(*steps):
-            away = np.array(step) * self.grid.size
+            away = np.array(step) * self.grid.size + back
             touches = (high + away > least - near) & (low + away < least + self.grid.size + near)
             if not any(step) or touches.all():
                 other = list(b) if shape in ("box", "sphere") else np.add(b, away).tolist()

@@ -81,7 +81,7 @@ def _moved(p, x, crowd, phi: Array, ground, strength):
     if depth > 0:
         push = strength * crowd.spacing * crowd.push_at(p, x, ground)
         if depth < SHALLOW:
-            outwards = uphill(phi, x + ti.f32(0.5), 0.5, 0.0, n)
+            outwards = uphill(phi, x + ti.f32(0.5), 0.5, 0.0, n, ground.solids.period, ground.solids.wraps)
             push -= push.dot(outwards) * outwards
         push *= ti.min(ti.f32(MOST) / ti.max(length(push), ti.f32(MOST)), ti.f32(1.0))
         there = wrapped(x + push, x * ti.f32(0.0), ground.solids.period, ground.solids.wraps)

@@ -121,16 +121,19 @@ def wrapped(q, lower, period, wraps: ti.template()):
 
 
 @ti.func
-def uphill(a: Array, q, reach, shift, n):
+def uphill(a: Array, q, reach, shift, n, period=None, wraps: ti.template() = False):
     """Unit vector along which a distance ``a`` grows fastest at ``q``, by differences over ``reach`` cells to both sides.
 
-    0 where it grows nowhere. ``a`` lies at centres for a ``shift`` of 0, at the lower corners of cells for a half.
+    0 where it grows nowhere. ``a`` lies at centres for a ``shift`` of 0, at the lower corners of cells for a half. Where any axis
+    ``wraps``, its ``period`` is given, in cells.
     """
     slope = q * ti.f32(0.0)
     for axis in ti.static(range(q.n)):
         before, behind = q, q
         before[axis] -= ti.f32(reach)
         behind[axis] += ti.f32(reach)
+        before = wrapped(before, q * ti.f32(0.0) + ti.f32(0.5), period, wraps)
+        behind = wrapped(behind, q * ti.f32(0.0) + ti.f32(0.5), period, wraps)
         slope[axis] = sample(a, 0, inside_box(behind, n) + ti.f32(shift), n) - sample(
             a, 0, inside_box(before, n) + ti.f32(shift), n
         )

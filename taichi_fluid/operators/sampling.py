@@ -141,7 +141,8 @@ def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n, per
     low = address(a.offset + first, ARRAY_BITS)
     if ti.static(wraps):
         for place in ti.static(range(4)):
-            there, far = lowest + ti.static(place - 1), ti.select(lowest < 2, n[axis], -n[axis])
+            there = lowest + ti.static(place - 1)
+            far = ti.select(there < 0, n[axis], -n[axis])
             seam = ti.select((period[axis] > 0) & ((there < 0) | (there > n[axis] + 1)), far, 0)
             step = ti.select(within | (period[axis] > 0), ti.static(place - 1) + seam, 0) * ti.cast(s[axis], ti.i32)
             line[ti.i32(place), k] = a.array[address(a.offset + (first + step), ARRAY_BITS)]

@@ -62,7 +62,12 @@ def set_beginnings(
     level = found.pop("level_set", None)
     if engine.liquid is not None and level is not None:
         before = engine.liquid.particles.count
-        begin_below(engine.liquid, distance_from(level[0], grid.dx), engine.state.velocity.current, beside)
+        begin_below(
+            engine.liquid,
+            distance_from(level[0], grid.dx, engine.walls.periodic),
+            engine.state.velocity.current,
+            beside,
+        )
         if beside and engine.liquid.particles.count == before:
             engine.dry.append(f"{where}level_set")
     engine.state.add([CARRIED[name] for name in found if name != "velocity" and name not in engine.state.carried])
@@ -97,18 +102,18 @@ def sources_of(initial: Initial, dim: int) -> dict[str, Any]:
     return found
 
 
-def distance_from(level: np.ndarray, dx: float) -> np.ndarray:
-    """Nearly the distance to where a level set at the centres of cells is 0, m: by how steep it is there.
+def distance_from(level: np.ndarray, dx: float, periodic: Sequence[bool]) -> np.ndarray:
+    """Nearly the distance to where a level set at the centres of cells is 0, m: by how steep it is there, across ``periodic`` axes too.
 
     That is, to the steeper side: what is no more than a cell's length from the surface, as a liquid's own, says nothing of
     that to the other. Where it is flat, it is as far as whoever takes it looks.
     """
     level = level / max(float(np.abs(level).max()), 1e-30)  # so that no square is beyond what a float can be
     square = np.zeros_like(level)
-    for axis in range(level.ndim):
+    for axis, wraps in enumerate(periodic):
         steps = np.square(np.diff(level, axis=axis) / np.float32(dx))
-        nothing = np.zeros_like(level.take([0], axis))
-        before, after = (np.concatenate(pair, axis) for pair in ((nothing, steps), (steps, nothing)))
+        ends = np.square((level.take([0], axis) - level.take([-1], axis)) / np.float32(dx)) * np.float32(wraps)
+        before, after = (np.concatenate(pair, axis) for pair in ((ends, steps), (steps, ends)))
         square += np.maximum(before, after)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = level / np.sqrt(square)

@@ -73,7 +73,8 @@ def carry_liquid(engine: Any, dt: float) -> None:
     liquid, scene = engine.liquid, engine.scene
     engine.move_as_at(engine.time + engine.ahead)
     liquid.core.keep(scene.liquid.band)
-    liquid.shallow = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
+    shapes = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
+    liquid.shallow = [image for shape in shapes for image in liquid.motion.seams.images(*shape)]
     pouring = _pouring(engine)
     for i, source in pouring.items():
         if i not in liquid.pouring:  # what it covers when it begins flows on from then

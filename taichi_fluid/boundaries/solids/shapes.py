@@ -152,25 +152,28 @@ def beyond_sides(
     within: float,
     by: float,
     periodic: Sequence[bool] = (),
+    stays: bool = True,
 ) -> tuple[list[float], list[float]]:
-    """Points ``a`` and ``b`` of a named shape at rest, made longer ``by`` cells where it ends flat at a side of the grid.
+    """Points ``a`` and ``b`` of a named shape that is not turned, made longer ``by`` cells where it ends flat at a side of the grid.
 
-    It does so if that end lies beyond the side or ``within`` so many cells of it; a ``periodic`` axis has no sides, but what reaches
-    from one end of it to the other goes on too. What does has no surface at the side, on which a distance to it would be 0.
+    It does so if that end lies beyond the side or ``within`` so many cells of it, if the shape ``stays``; a ``periodic`` axis has no
+    sides, but what is as long as that meets itself wherever it is. Neither has a surface there, on which a distance to it would be 0.
     """
     start, end = np.array(a, float), np.array(b, float)
-    sided = ~np.array(periodic, bool) if len(periodic) else True
+    wraps = np.array(periodic, bool) if len(periodic) else np.zeros(grid.dim, bool)
     lowest, highest = np.add(grid.origin, within * grid.dx), np.add(grid.origin, grid.size) - within * grid.dx
+    sided, whole = ~wraps & stays, highest - lowest
     if shape == "box":
         low, high = start - end, start + end
-        sided = sided | ((low < lowest) & (high > highest))
-        low = low - by * grid.dx * (sided & (low < lowest))
-        high = high + by * grid.dx * (sided & (high > highest))
+        meets = wraps & (high - low > whole)
+        low = low - by * grid.dx * (meets | sided & (low < lowest))
+        high = high + by * grid.dx * (meets | sided & (high > highest))
         start, end = 0.5 * (low + high), 0.5 * (high - low)
     elif shape == "cylinder":
         outwards = (end - start) / max(math.dist(a, b), 1e-20)
-        sided = sided | ((np.minimum(start, end) < lowest) & (np.maximum(start, end) > highest))
+        meets = wraps & (np.abs(end - start) > whole)
         for place, out in ((start, -outwards), (end, outwards)):
-            if (sided & ((place < lowest) & (out < -0.5) | (place > highest) & (out > 0.5))).any():
+            at_side = sided & ((place < lowest) & (out < -0.5) | (place > highest) & (out > 0.5))
+            if (at_side | meets & (np.abs(out) > 0.5)).any():
                 place += by * grid.dx * out
     return start.tolist(), end.tolist()

@@ -199,9 +199,10 @@ class Solids:
             return Placed(solid, pose, none, none)
         pivot, a, b = self._pivots[index], solid.a, solid.b or self._pivots[index]
         rounded = solid.shape == "box" and solid.radius
-        if not (self._moves(index) or rounded) and (pose.rotation == np.eye(self.grid.dim)).all():
+        if not rounded and (pose.rotation == np.eye(self.grid.dim)).all():
             # One that stands on a side covers that as it covers the cells beside it.
-            a, b = beyond_sides(self.grid, solid.shape, a, b, within=FLUSH, by=BEYOND, periodic=self.walls.periodic)
+            ends, stays = {"within": FLUSH, "by": BEYOND, "periodic": self.walls.periodic}, not self._moves(index)
+            a, b = beyond_sides(self.grid, solid.shape, a, b, **ends, stays=stays)
         a, b = np.subtract(a, pivot), b if solid.shape == "box" else np.subtract(b, pivot)
         return Placed(solid, pose, tuple(a.tolist()), tuple(map(float, b)))
 
