@@ -147,6 +147,7 @@ def doors(dim):
     solver, sides = EllipticSolver(grid, "cg"), BoundaryCoefficients.closed(dim)
     solver.setup((1,) * dim, sides)
     advection = Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, Trace.EULER)
+    beside = Advection(grid, walls, scratch, Scheme.SEMI_LAGRANGIAN, Trace.EULER, solids)
     projection, diffusion, flame = Projection(grid, walls, scratch, "cg"), Diffusion(grid, walls), Flame(grid)
     emitter, diagnostics = Emitter(grid, "sphere", (1.0,) * dim, (0.0,) * dim, 0.4), Diagnostics(grid)
     look, image, plane = Look(), Image(32, 32), plane_of(grid, dim - 1, 0.5)
@@ -190,6 +191,7 @@ def doors(dim):
         (advection.trace_paths, {"velocity": v(), "departure": v(), "growth": s(), "dt": 0.1}),
         (advection.carry, {"current": s(), "out": s()}),
         (advection.cover, {"scalar": s(), "was": s(), "name": "smoke"}),
+        (beside.note_parts, {"was": s()}),
         (advection.carry_velocity, {"velocity": v(), "out": v(), "dt": 0.1}),
         (diffusion.diffuse, {"a": s(), "diffusivity": 1.0, "dt": 0.1}),
         (diffusion.advance, {"a": s(), "diffusivity": 1.0, "dt": 0.1, "before": s()}),
