@@ -41,7 +41,7 @@ SABOTAGES = {
         "test_liquid_seams.py::test_a_liquid_does_not_know_where_its_seams_are",
     ),
     "layers of faces across a seam": Sabotage(
-        "liquid/extension.py", "far = (I[k] - 1 + steps) % faces.n[k] + 1 - I[k]", "far = ti.i32(steps)",
+        "liquid/extension.py", "far = around_axis(I[k] + steps, faces.n[k]) - I[k]", "far = ti.i32(steps)",
         "test_liquid_seams.py::test_a_liquid_does_not_know_where_its_seams_are",
     ),
     "ghosts that others have left to the pressure": Sabotage(

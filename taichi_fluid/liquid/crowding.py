@@ -15,7 +15,6 @@ from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, flat, int_vector, kernel_family, neighbour
 from ..kernels.layout import IntArray
 from ..operators.differences import centre_velocity_at
-from ..operators.ghosts import across_seams
 from ..operators.interpolation import sample, wrapped
 from .core import BELOW, Core, cover_of
 from .lattice import Ground, bare_solids, ground_of
@@ -49,7 +48,7 @@ def _weighed(c, I, s, weight: Array, ground):
         for k in ti.static(range(s.n)):
             # Beyond a side of the box there is nothing, and half of what a face on it might weigh.
             ends = ti.cast(I[k] == 1, ti.f32) + ti.cast(I[k] == n[k], ti.f32)
-            ends *= ti.cast(1 - ground.wrap[k], ti.f32)
+            ends *= ti.cast(ground.solids.ends(k), ti.f32)
             part *= ti.f32(1.0) - (ti.f32(0.25) if ti.static(k == axis) else ti.f32(BESIDE[s.n])) * ends
         room += part
     return mass / (ti.f32(1.0 * FULL[s.n]) * room) - ti.f32(1.0)
@@ -82,7 +81,7 @@ def _counted(I, s, starts: IntArray, ground, beside):
 def _within(J, s, ground):
     """The cell of the box that is nearest to ``J``, or that it is an image of."""
     n = ground.solids.n
-    return ti.cast(flat(ti.min(ti.max(across_seams(J, n, ground.wrap), 1), n), s), ti.i32)
+    return ti.cast(flat(ti.min(ti.max(ground.solids.across(J), 1), n), s), ti.i32)
 
 
 @argument
@@ -99,18 +98,16 @@ class _Past:
     follows: object
     news: object
     rate: object
-    period: object
-    wraps: bool
 
     @ti.func
-    def mean_with(self, new, c, I, n):
+    def mean_with(self, new, c, I, solids):
         """What is found now, in the mean with it."""
-        found = self.news * new
+        found, n = self.news * new, solids.n
         if self.follows > 0:
             q = ti.cast(I, ti.f32) - self.shift * centre_velocity_at(self.velocity, c, n)
-            q = wrapped(q, zero_of(n) + ti.f32(0.5), self.period, self.wraps)
+            q = wrapped(q, zero_of(n) + ti.f32(0.5), solids.period, solids.wraps)
             for axis in ti.static(range(n.n)):
-                if self.period[axis] == 0:
+                if solids.ends(axis) == 1:
                     q[axis] = ti.min(ti.max(q[axis], ti.f32(1.0)), ti.cast(n[axis], ti.f32))
             found += self.follows * sample(self.found, 0, q, n)
         return found
@@ -149,7 +146,7 @@ def _write_crowding(c, I, s, weight: Array, starts: IntArray, phi: Array, out: A
         # Beside the surface cells are not full, and lack nothing: what they have too many is no mean of what there was.
         if within == 0:
             if highest <= ti.f32(-DEEP) * dx:
-                out[c] = past.mean_with(crowd, c, I, n)
+                out[c] = past.mean_with(crowd, c, I, ground.solids)
             else:
                 out[c] = past.rate * ti.max(crowd, ti.f32(0.0))
 
@@ -167,7 +164,6 @@ def crowding_kernels(loops, given, cored, wraps):
         core: IntArray,
         out: Array,
         closed: Flags,
-        wrap: Index,
         before: Array,
         velocity: Array,
         shift: ti.f32,
@@ -180,8 +176,8 @@ def crowding_kernels(loops, given, cored, wraps):
         dx: ti.f32,
         period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored, closed, wrap)
-        past = _Past(before, velocity, shift, follows, news, rate, period, wraps)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored, closed)
+        past = _Past(before, velocity, shift, follows, news, rate)
         each_cell(n, _write_crowding, (weight, starts, phi, out, ground, past))
 
     return (find_crowding,)
@@ -220,4 +216,4 @@ class Crowding:
         kernels = crowding_kernels(self.grid.costly_loops, self.solids is not None, cored, self._seams.any)
         where = ground_of(self.grid, self.solids, self._nothing, self._seams)
         past = room, velocity, dt / self.grid.dx, follows, news * rate, rate
-        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, self._seams.wrap, *past, *where)
+        kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)

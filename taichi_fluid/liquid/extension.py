@@ -25,6 +25,7 @@ from ..kernels import (
     position_of,
     write_strip,
 )
+from ..operators.ghosts import around_axis
 from ..operators.interpolation import step_to_corner
 from .sides import Seams
 
@@ -91,7 +92,7 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
     far = ti.i32(steps)
     if ti.static(faces.wraps):
         if faces.wrap[k] == 1:
-            far = (I[k] - 1 + steps) % faces.n[k] + 1 - I[k]
+            far = around_axis(I[k] + steps, faces.n[k]) - I[k]
     return far
 
 

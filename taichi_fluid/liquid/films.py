@@ -3,6 +3,7 @@
 from .._ti import ti
 from ..grid import Grid
 from ..kernels import Array, fast_min, kernel_family
+from ..operators.ghosts import around_axis
 from .sides import Seams
 
 THIN, THICK = 0.75, 0.95
@@ -18,10 +19,8 @@ def _measure_at(c, I, s, phi: Array, firm: Array, n, wrap, dx):
             for k in ti.static(range(1, 3)):
                 below, above = ti.min(k, I[axis]), ti.min(k, n[axis] + 1 - I[axis])
                 if wrap[axis] == 1:
-                    below, above = (
-                        ti.select(I[axis] > k, k, k - n[axis]),
-                        ti.select(n[axis] - k >= I[axis], k, k - n[axis]),
-                    )
+                    below = I[axis] - around_axis(I[axis] - k, n[axis])
+                    above = around_axis(I[axis] + k, n[axis]) - I[axis]
                 deepest = fast_min(deepest, phi[c - below * s[axis]])
                 deepest = fast_min(deepest, phi[c + above * s[axis]])
     depth = (-deepest / dx - ti.f32(THIN)) / ti.f32(THICK - THIN)

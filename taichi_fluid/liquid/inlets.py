@@ -53,7 +53,6 @@ def inlet_kernels(loops, given, wraps):
         number: ti.i32,
         near: ti.f32,
         refused: IntArray,
-        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
@@ -68,7 +67,7 @@ def inlet_kernels(loops, given, wraps):
             if ground.is_free(x) == 0:
                 ti.atomic_add(refused[0], 1)
                 x[0] = ti.f32(NOWHERE)
-            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, n, wrap) == 0:
+            elif is_room_for(x, ti.min(ti.max(ti.cast(x, ti.i32) + 1, 1), n), cloud, near, ground.solids) == 0:
                 ti.atomic_add(refused[1], 1)
                 x[0] = ti.f32(NOWHERE)
             put_new(cloud, p, x, vector_at(entering, i + ti.static(loops.dim) * number, number, x))
@@ -287,8 +286,8 @@ class Inlets:
         self._entering.from_numpy(values)
         self._refused.fill(0)
         particles.reserve(first + number)
-        where = self._entering, number, self._near, self._refused
-        where = *where, self._seams.wrap, *ground_of(grid, self._solids, self._nothing, self._seams)
+        ground = ground_of(grid, self._solids, self._nothing, self._seams)
+        where = self._entering, number, self._near, self._refused, *ground
         self._kernels().let_in(*particles.arrays(), first, *where)
         particles.count += number
         particles.scattered()

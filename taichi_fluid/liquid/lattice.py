@@ -52,7 +52,7 @@ class Lattice:
 class Ground:
     """Where particles may be: outside of solids, where these are ``given``, and of a core, where there may be one.
 
-    And which sides of the box are ``closed``, and per axis whether it has none (``wrap``), where that is asked.
+    And which sides of the box are ``closed``, where that is asked.
     """
 
     solids: object
@@ -60,7 +60,6 @@ class Ground:
     core: object = None
     cored: object = False
     closed: object = None
-    wrap: object = None
 
     @ti.func
     def is_free(self, x):

@@ -18,7 +18,7 @@ from ..kernels import (
     kernel_family,
     strides_of,
 )
-from ..operators.interpolation import inside_box, sample, sample_velocity, step_to_corner, wrapped
+from ..operators.interpolation import has_ends, inside_box, sample, sample_velocity, step_to_corner, wrapped
 from ..operators.sampling import sample_strip_velocity
 from ..operators.vectors import is_finite, length
 from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
@@ -92,10 +92,7 @@ class Way:
     @ti.func
     def ends(self, axis: ti.template()):
         """Whether an axis is not periodic."""
-        ends = ti.i32(1)
-        if ti.static(self.wraps):
-            ends = ti.cast(self.period[axis] == 0, ti.i32)
-        return ends
+        return has_ends(axis, self.period, self.wraps)
 
     @ti.func
     def leaves(self, x):

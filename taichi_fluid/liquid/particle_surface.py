@@ -16,7 +16,6 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
-from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample, wrapped
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
@@ -168,9 +167,7 @@ def _is_far_from_air(I, s, before: Array, solids):
         for axis in ti.static(range(s.n)):
             J[axis] += rest % ti.static(2 * OPENING + 1) - OPENING
             rest = rest // ti.static(2 * OPENING + 1)
-        if ti.static(solids.wraps):
-            J = across_seams(J, solids.n, ti.cast(solids.period > 0, ti.i32))
-        J = ti.min(ti.max(J, 1), solids.n)
+        J = ti.min(ti.max(solids.across(J), 1), solids.n)
         if before[flat(J, s)] >= 0 and distance_at(solids, ti.cast(J, ti.f32) - ti.f32(0.5)) > 0:
             far = 0
     return far

@@ -20,7 +20,6 @@ from ..kernels import (
     room_for_partials,
 )
 from ..kernels.layout import IntArray, strides_of
-from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample
 from ..operators.noise import hash_01
 from ..operators.shapes import SHAPES
@@ -126,12 +125,12 @@ def _is_vacant(cloud, cell, seed, near):
 
 
 @ti.func
-def is_room_for(seed, I, cloud, near, n, wrap):
+def is_room_for(seed, I, cloud, near, solids):
     """Whether no particle is so ``near`` to a seed in the cell ``I`` along all axes, in cells; across seams too."""
-    vacant = ti.i32(1)
+    vacant, n = ti.i32(1), solids.n
     for around in range(ti.static(3**I.n)):
         J = neighbour(I, around)
-        K = across_seams(J, n, wrap)
+        K = solids.across(J)
         if vacant == 1 and (ti.min(ti.max(K, 1), n) == K).all():
             vacant = _is_vacant(cloud, ti.cast(flat(K, strides_of(n)), ti.i32), seed + ti.cast(K - J, ti.f32), near)
     return vacant
@@ -144,7 +143,7 @@ def _wants_shape(c, I, place, cloud, ground, shape):
     if wanted == 1 and shape.fills(ground.solids.origin + (seed + ti.f32(1e-3)) * ground.solids.dx):
         wanted = ground.is_free(seed)
         if wanted == 1:
-            wanted = is_room_for(seed, I, cloud, near, ground.solids.n, ground.wrap)
+            wanted = is_room_for(seed, I, cloud, near, ground.solids)
     else:
         wanted = ti.i32(0)
     return wanted
@@ -233,14 +232,13 @@ def shape_kernels(loops, shape, given, cored, fitted, wraps):
         b: Point,
         radius: ti.f32,
         core: IntArray,
-        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
         dx: ti.f32,
         period: Point,
     ):
-        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored, wrap=wrap)
+        ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, cored)
         cloud = Cloud(position, position, position, order, starts, room)
         args = (cloud, ground, Shape(distance_of, a, b, radius, shift, spacing, way, fitted))
         each_cell(n, count_wanted, (_wants_shape, args, Wanted(counts, places, most), full))
@@ -394,7 +392,6 @@ class Seeding:
             point(*b),
             radius,
             core,
-            self._seams.wrap,
             *ground_of(self.grid, self.solids, places.nothing, self._seams),
         )
         position, _, _, order, starts, room = particles.arrays()

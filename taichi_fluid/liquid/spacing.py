@@ -12,7 +12,6 @@ from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import Array, flat, kernel_family, strides_of
 from ..kernels.layout import IntArray
-from ..operators.ghosts import across_seams
 from ..operators.interpolation import inside_box, sample, uphill, wrapped
 from ..operators.vectors import length
 from .lattice import Ground, bare_solids, ground_of
@@ -54,7 +53,7 @@ class _Crowd:
             J = first
             for axis in ti.static(range(x.n)):
                 J[axis] += (corner >> axis) & 1
-            K = across_seams(J, n, ground.wrap)
+            K = ground.solids.across(J)
             if (K >= 1).all() and (n >= K).all():
                 cell, y = ti.cast(flat(K, s), ti.i32), x + ti.cast(K - J, ti.f32)
                 for i in range(self.starts[cell], self.starts[cell + 1]):
@@ -66,7 +65,7 @@ class _Crowd:
         for axis in ti.static(range(x.n)):
             below, above = x * ti.f32(0.0), x * ti.f32(0.0)
             below[axis], above[axis] = ti.f32(2.0) * x[axis], ti.f32(2.0) * (x[axis] - ti.cast(n[axis], ti.f32))
-            if ground.wrap[axis] == 0:
+            if ground.solids.ends(axis) == 1:
                 push += self.apart(below) + self.apart(above)
         if ti.static(ground.given):
             push += self.apart(ti.f32(2.0) * distance_at(ground.solids, x) * away_from(ground.solids, x))
@@ -86,7 +85,7 @@ def _moved(p, x, crowd, phi: Array, ground, strength):
         push *= ti.min(ti.f32(MOST) / ti.max(length(push), ti.f32(MOST)), ti.f32(1.0))
         there = wrapped(x + push, x * ti.f32(0.0), ground.solids.period, ground.solids.wraps)
         for axis in ti.static(range(x.n)):
-            if ground.wrap[axis] == 0:
+            if ground.solids.ends(axis) == 1:
                 end = ti.cast(n[axis], ti.f32) - ti.f32(CLEARANCE)
                 there[axis] = ti.min(ti.max(there[axis], ti.f32(CLEARANCE)), end)
         y = ti.select(ground.is_free(there) == 1, there, x)
@@ -107,7 +106,6 @@ def spacing_kernels(loops, given, wraps):
         number: ti.i32,
         phi: Array,
         strength: ti.f32,
-        wrap: Index,
         distance: Array,
         n: Index,
         origin: Point,
@@ -116,7 +114,7 @@ def spacing_kernels(loops, given, wraps):
     ):
         for p in range(number):
             crowd = _Crowd(position, order, starts, room, ti.f32(spacing))
-            ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, wrap=wrap)
+            ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given)
             x = vector_at(position, p, room, origin)
             set_vector(there, p, room, _moved(p, x, crowd, phi, ground, strength))
 
@@ -144,7 +142,7 @@ class Spacing:
         position, _, _, order, starts, room = particles.arrays()
         there = particles.spare("position")
         strength = STRENGTH * min(crossed, 1.0)
-        where = self._seams.wrap, *ground_of(self.grid, self.solids, phi, self._seams)
+        where = ground_of(self.grid, self.solids, phi, self._seams)
         kernels.push_apart(position, order, starts, there, room, particles.count, phi, strength, *where)
         particles.take("position")
         particles.scattered()

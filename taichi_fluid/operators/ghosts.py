@@ -5,12 +5,18 @@ from ..kernels import Array, kernel_family
 
 
 @ti.func
+def around_axis(j, n):
+    """A position along a periodic axis of ``n`` cells, brought back into the box from wherever it is."""
+    return (j - 1) % n + 1
+
+
+@ti.func
 def across_seams(J, n, wrap):
-    """A position no more than a box away from the box, brought back into it along axes with ``wrap[axis] = 1``."""
+    """A position brought back into the box along axes with ``wrap[axis] = 1``."""
     back = J
     for axis in ti.static(range(J.n)):
         if wrap[axis] == 1:
-            back[axis] += ti.select(J[axis] < 1, n[axis], ti.select(J[axis] > n[axis], -n[axis], 0))
+            back[axis] = around_axis(J[axis], n[axis])
     return back
 
 

@@ -121,6 +121,15 @@ def wrapped(q, lower, period, wraps: ti.template()):
 
 
 @ti.func
+def has_ends(axis: ti.template(), period, wraps: ti.template()):
+    """Whether an axis is not periodic."""
+    ends = ti.i32(1)
+    if ti.static(wraps):
+        ends = ti.cast(period[axis] == 0, ti.i32)
+    return ends
+
+
+@ti.func
 def uphill(a: Array, q, reach, shift, n, period=None, wraps: ti.template() = False):
     """Unit vector along which a distance ``a`` grows fastest at ``q``, by differences over ``reach`` cells to both sides.
 

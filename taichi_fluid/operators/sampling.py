@@ -18,6 +18,7 @@ from ..kernels import (
     set_column,
     strides_of,
 )
+from .ghosts import around_axis
 from .interpolation import blend, step_to_corner
 
 VALUE, LEAST, MOST = range(3)
@@ -130,7 +131,7 @@ def _sample_scattered(strip, a, place, out: ti.template(), n):
 def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n, period, wraps: ti.template()):
     """The four values along an axis on whose nearest line each point lies; one of them for all beside the ends of the grid.
 
-    Beyond the ghosts of a periodic axis are those of its other end.
+    Beyond the end of a periodic axis are those of its other end.
     """
     s, first = strides_of(n), at.base[ti.i32(0), k]
     for other in ti.static(range(n.n)):
@@ -138,15 +139,14 @@ def _gather_line(k, a, at, axis: ti.template(), own, line: ti.template(), n, per
             first += ti.select(at.fraction[ti.i32(other), k] > 0.5, ti.cast(s[other], ti.i32), 0)
     lowest = ti.cast(at.points[ti.i32(axis), k], ti.i32)
     within = (lowest >= ti.select(axis == own, 2, 1)) & (lowest < n[axis])
-    low = address(a.offset + first, ARRAY_BITS)
     if ti.static(wraps):
         for place in ti.static(range(4)):
-            there = lowest + ti.static(place - 1)
-            far = ti.select(there < 0, n[axis], -n[axis])
-            seam = ti.select((period[axis] > 0) & ((there < 0) | (there > n[axis] + 1)), far, 0)
-            step = ti.select(within | (period[axis] > 0), ti.static(place - 1) + seam, 0) * ti.cast(s[axis], ti.i32)
-            line[ti.i32(place), k] = a.array[address(a.offset + (first + step), ARRAY_BITS)]
+            step = ti.static(place - 1)
+            back = around_axis(lowest + step, n[axis]) - lowest
+            far = ti.select(period[axis] > 0, back, ti.select(within, step, 0)) * ti.cast(s[axis], ti.i32)
+            line[ti.i32(place), k] = a.array[address(a.offset + (first + far), ARRAY_BITS)]
     else:
+        low = address(a.offset + first, ARRAY_BITS)
         step = address(ti.select(within, ti.cast(s[axis], ti.i32), 0), ARRAY_BITS - 1)
         for place in ti.static(range(4)):
             line[ti.i32(place), k] = a.array[low + (place - 1) * step]

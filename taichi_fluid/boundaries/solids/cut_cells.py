@@ -2,7 +2,8 @@
 
 from ..._ti import argument, ti
 from ...kernels import Array, cells_of, kernel_family, largest
-from ...operators.interpolation import blend, step_to_corner, strides_across
+from ...operators.ghosts import across_seams
+from ...operators.interpolation import blend, has_ends, step_to_corner, strides_across
 from ...operators.shapes import coverage, covered_triangle, open_moment
 from ...operators.vectors import length
 from .rasterise import is_face_of_box
@@ -30,6 +31,19 @@ class CutCells:
     dx: object  # edge of a cell, m
     period: object = None  # of each axis, in cells, 0 where it has sides; for what asks beyond the box
     wraps: bool = False  # whether any axis has one
+
+    @ti.func
+    def across(self, J):
+        """A position brought back into the box along periodic axes."""
+        K = J
+        if ti.static(self.wraps):
+            K = across_seams(J, self.n, ti.cast(self.period > 0, ti.i32))
+        return K
+
+    @ti.func
+    def ends(self, axis: ti.template()):
+        """Whether an axis is not periodic."""
+        return has_ends(axis, self.period, self.wraps)
 
     @ti.func
     def row_at(self, c, s, axis):

@@ -201,8 +201,8 @@ class Solids:
         rounded = solid.shape == "box" and solid.radius
         if not rounded and (pose.rotation == np.eye(self.grid.dim)).all():
             # One that stands on a side covers that as it covers the cells beside it.
-            ends, stays = {"within": FLUSH, "by": BEYOND, "periodic": self.walls.periodic}, not self._moves(index)
-            a, b = beyond_sides(self.grid, solid.shape, a, b, **ends, stays=stays)
+            periodic, stays = self.walls.periodic, not self._moves(index)
+            a, b = beyond_sides(self.grid, solid.shape, a, b, FLUSH, BEYOND, periodic, stays)
         a, b = np.subtract(a, pivot), b if solid.shape == "box" else np.subtract(b, pivot)
         return Placed(solid, pose, tuple(a.tolist()), tuple(map(float, b)))
 
