@@ -79,8 +79,5 @@ def wave(run: Run) -> None:
 
 def _first_mode(simulation: Simulation) -> complex:
     """Amplitude and phase of the longest wave of a surface that is one height everywhere, m."""
-    phi = simulation.to_numpy("level set")
-    above = np.argmax(phi > 0, axis=1)
-    high, low = (np.take_along_axis(phi, (above - back)[:, None], 1)[:, 0] for back in (0, 1))
-    surface = (above - 0.5 + low / (low - high)) * simulation.grid.dx
+    surface = filled_part(simulation).sum(axis=1) * simulation.grid.dx
     return complex(2 * np.fft.fft(surface)[1] / len(surface))
