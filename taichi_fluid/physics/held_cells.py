@@ -68,7 +68,7 @@ class HeldCells:
     def __init__(self, solids: Solids):
         self.solids, self.grid = solids, solids.grid
         self._wrap = solids.walls.wrap
-        self._counted = self.grid.array()
+        self._counted, self._counted_of = self.grid.array(), None
         names = dict.fromkeys(name for solid in solids.solids for name in solid.values)
         self._before = {name: self.grid.array() for name in names} if solids.moves else {}
         self._kernels, self._scalars = held_kernels(self.grid.loops), scalar_kernels(self.grid.loops)
@@ -78,7 +78,9 @@ class HeldCells:
 
     def counted(self, name: str):
         """What part of each cell counts in the amount of a quantity, until this is asked again."""
-        self._kernels.count_free(self.solids.fluid, self._counted, *self._where(name, 0))
+        if self.solids.moves or name != self._counted_of:
+            self._kernels.count_free(self.solids.fluid, self._counted, *self._where(name, 0))
+            self._counted_of = name
         return self._counted
 
     def note(self) -> None:
