@@ -301,7 +301,7 @@ def test_a_plume_takes_less_than_120_bytes_per_cell(pressure):
     assert (measure.array_bytes() - held) / 64**3 <= (120 if pressure == "multigrid-cg" else 112)
 
 
-@pytest.mark.parametrize(("name", "cells", "each", "most"), [("dam", 64, 132, 229), ("dam2d", 128, 76, 202)])
+@pytest.mark.parametrize(("name", "cells", "each", "most"), [("dam", 64, 132, 245), ("dam2d", 128, 76, 202)])
 def test_bytes_per_cell_and_per_particle_of_a_liquid(name, cells, each, most):
     gc.collect()
     held = measure.array_bytes()
@@ -312,7 +312,7 @@ def test_bytes_per_cell_and_per_particle_of_a_liquid(name, cells, each, most):
     # Place, velocity and its derivatives, twice, a cell, a rank there and a place in the order.
     assert particles.bytes_each(grid.dim) == each
     assert particles.room <= 1.11 * particles.count
-    # 228 in 3D and 201 in 2D, with a share of ghosts, of coarser grids and of pieces that solids may close in; four words
+    # 244 in 3D and 201 in 2D, with a share of ghosts, of coarser grids and of pieces that solids may close in; four words
     # of them are those of the foam.
     of_cells = measure.array_bytes() - held - particles.room * each
     assert 0.5 * most < of_cells / math.prod(grid.shape) <= most, "particles counted twice, or not at all"

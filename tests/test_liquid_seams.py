@@ -12,7 +12,7 @@ DX = 1 / 16
 SIDES = [["periodic"] * 2, ["no-slip", "free-slip"], ["periodic"] * 2]
 
 
-def moved(dim, cells, *, everything=False, steps=6, trace="rk2", **tables):
+def moved(dim, cells, *, everything=False, steps=6, **tables):
     """The distance to the surface, in cells, how many particles there are and what a solid bears: of a pool that a block falls into.
 
     All of it lies so many cells farther along the periodic axes than it would; with ``everything`` a solid, a source and a sink too.
@@ -33,7 +33,7 @@ def moved(dim, cells, *, everything=False, steps=6, trace="rk2", **tables):
         hole = {"shape": "sphere", "center": at(0.55, 0.02, 0.5), "radius": 0.08, "sink": True}
         values["sources"] = [{**jet, "velocity": [1.0, -2.0, 0.0][:dim]}, hole]
     domain = {"boundaries": SIDES[:dim]}
-    scene = water(size, 16, domain=domain, solver={"dt": 0.005, "tolerance": 1e-6, "trace": trace}, **values, **tables)
+    scene = water(size, 16, domain=domain, solver={"dt": 0.005, "tolerance": 1e-6}, **values, **tables)
     simulation = tf.Simulation(scene)
     for _ in range(steps):
         simulation.step()
@@ -52,7 +52,7 @@ def moved(dim, cells, *, everything=False, steps=6, trace="rk2", **tables):
         {"fluid": {"viscosity": 0.05}},
         {"liquid": {"surface_tension": 5.0}},
         {"everything": True, "liquid": {"transfer": "flip"}},
-        {"everything": True, "fluid": {"viscosity": 0.02}, "trace": "rk3"},
+        {"everything": True, "fluid": {"viscosity": 0.02}},
     ],
     ids=["viscous", "with tension", "everything, by FLIP", "everything, viscous"],
 )

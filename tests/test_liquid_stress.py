@@ -235,7 +235,7 @@ def test_a_particle_in_the_air_falls_as_if_alone(transfer, viscosity):
     while simulation.time < 0.2:
         simulation.step()
     particles = simulation.liquid.particles.to_numpy()
-    highest, arrives = np.argmax(particles["position"][:, 1]), simulation.time + simulation.liquid.lead.of_particles
+    highest, arrives = np.argmax(particles["position"][:, 1]), simulation.time
     assert particles["velocity"][highest, 1] == pytest.approx(-9.81 * arrives, rel=1e-4)
     # Its first step takes it nowhere, by half of g dt²: 0.003 m.
     assert particles["position"][highest, 1] == pytest.approx(0.8 - 0.5 * 9.81 * simulation.time**2, abs=4e-3)
@@ -319,8 +319,9 @@ def test_a_film_on_a_wall_flows_as_it_does_between_theory_and_a_wall_that_slips(
         parts = simulation.liquid.particles.to_numpy()
         middle = (np.abs(parts["position"][:, 1] - 0.4) < 0.1) & (parts["position"][:, 0] > 0.2)
         speeds[side] = -parts["velocity"][middle, 1].mean()
-    t = 0.16 + simulation.liquid.lead.of_particles
-    assert speeds["free-slip"] == pytest.approx(9.81 * t, rel=0.02)
+    t = simulation.time
+    # Between its ends, which stay behind, it is 0.034 m/s slower, as it was by midpoints.
+    assert speeds["free-slip"] == pytest.approx(9.81 * t, rel=0.025)
     k = np.pi / 2 / 0.25
     first = 32 / np.pi**3 * np.exp(-0.2 * k**2 * t)
     assert speeds["no-slip"] == pytest.approx(9.81 * 0.25**2 / 0.4 * (1 - first), rel=0.1)
@@ -428,5 +429,5 @@ def test_friction_takes_from_a_wave_what_it_takes_wherever_in_a_cell_its_surface
         wanted = np.stack(mode(*found["position"].T), axis=1)
         left.append((found["velocity"] * wanted).sum() / (wanted**2).sum() / 1e-3)
     # From cell to cell it is as rough as what counts as a part of a cell: 0.87 to 1.07.
-    acts = simulation.liquid.lead.acts
+    acts = simulation.liquid.kick.acts
     assert (left[0] - left[1]) / (4 * viscosity * k**2 * acts) == pytest.approx(1.0, abs=0.15)

@@ -178,8 +178,9 @@ def core_kernels(loops, given):
         step: ti.f32,
         dx: ti.f32,
         band: ti.i32,
+        part: ti.f32,
     ):
-        core, way = Reached(reached, shift), Way(velocity, n, step)
+        core, way = Reached(reached, shift), Way(velocity, n, step, part=part)
         loops.each_strip(n, width, reach_strip, (core, was, Depth(phi, dx, band), way, width))
 
     @ti.kernel
@@ -252,6 +253,7 @@ class Core:
         found: What ``find`` has found.
         change: Marks of both, ``LEFT`` and ``FOUND``, after ``drop``.
         step: Cells that 1 m/s has gone in the last ``advance``.
+        part: Of the way back, where that asked for the velocity.
         went: The velocity of that, m/s.
     """
 
@@ -261,7 +263,7 @@ class Core:
         self._closed, self._nothing = closed_all_over(walls), ti.ndarray(ti.f32, 1)
         self.marks = self.was = self.found = ti.ndarray(ti.i32, 1)
         self.change = self._partials = self._out = self.marks
-        self._shift, self.step, self.went = None, 0.0, self._nothing
+        self._shift, self.step, self.part, self.went = None, 0.0, 0.0, self._nothing
 
     @property
     def active(self) -> bool:
@@ -290,7 +292,7 @@ class Core:
             self.marks.fill(0)
             self.change.fill(0)
 
-    def advance(self, velocity, phi, dt: float, shift) -> None:
+    def advance(self, velocity, phi, dt: float, shift, part: float) -> None:
         """Let the core go with a velocity for ``dt`` seconds, from where ``find`` has seen it.
 
         Args:
@@ -298,13 +300,16 @@ class Core:
             phi: The surface before the step.
             dt: Seconds.
             shift: An array like the velocity, which belongs to the core until ``carry``.
+            part: Of its way back, where the velocity is asked for.
         """
-        self.step = dt / self.grid.dx
+        self.step, self.part = dt / self.grid.dx, part
         if self.cells:
             copy_values(velocity, self.went)
             self.was, self.marks = self.marks, self.was
             self._shift, band = shift, max(self.band, 1)
-            self._kernels.reach(velocity, self.was, self.marks, shift, phi, self.grid.n, -self.step, self.grid.dx, band)
+            self._kernels.reach(
+                velocity, self.was, self.marks, shift, phi, self.grid.n, -self.step, self.grid.dx, band, part
+            )
 
     def carry(self, velocity) -> None:
         """Find what velocity the core brings along, from that with which it has gone; ``take_over`` comes next."""

@@ -67,10 +67,10 @@ def _is_asked(k, asked: ti.template(), any_asked: ti.template()):
 
 
 @ti.func
-def halfway(k, I, ways: ti.template(), component, n):
-    """Half of that way from a centre, in the index space of a component."""
-    q = inside_box(ti.cast(position_of(I, k), ti.f32) + ti.f32(0.5) * column(ways, k), n)
-    for axis in ti.static(range(n.n)):
+def _on_the_way(k, I, ways: ti.template(), component, way):
+    """A part of that way from a centre, in the index space of a component."""
+    q = inside_box(ti.cast(position_of(I, k), ti.f32) + way.part * column(ways, k), way.n)
+    for axis in ti.static(range(way.n.n)):
         q[axis] += ti.select(axis == component, ti.f32(0.5), ti.f32(0.0))
     return q
 
@@ -108,7 +108,10 @@ def reach_strip(c, I, m, s, core, was: IntArray, depth, given, width: ti.templat
     if any_asked == 1:
         # Not static: what is sampled is much to compile.
         for axis in range(s.n):
-            place, offset = Operator(halfway, (I, ways, axis, way.n)), address(axis * cells_of(s, way.n), ARRAY_BITS)
+            place, offset = (
+                Operator(_on_the_way, (I, ways, axis, way)),
+                address(axis * cells_of(s, way.n), ARRAY_BITS),
+            )
             sample_strip(strip, Component(given.u, offset), place, values, way.n)
             strip.each(_put_way, (core.shift, c + offset, values, way.step))
     for k in range(m):

@@ -142,7 +142,7 @@ def _move_drop(p, drops, way, surf, solids, gravity, dt, has_solids: ti.template
         v = (v + dt * gravity) * ti.exp(-ti.f32(DRAG) * dt)
     else:
         life -= dt
-        v = way.shift_of(x, False) / way.step
+        v = way.shift_of(x) / way.step
         if height < ti.f32(-NEAR):
             v -= ti.f32(RISE) * gravity / ti.max(length(gravity), ti.f32(1e-6))
     goal = x + way.step * v
@@ -219,7 +219,10 @@ def foam_kernels(loops, has_solids, wraps):
         origin: Point,
     ):
         for p in range(number):
-            way, surf = Way(velocity, n, dt / dx, leave, exits, period, wraps), Surf(phi, velocity, n, dx, 0, 0, 0)
+            way, surf = (
+                Way(velocity, n, dt / dx, leave, exits, period, wraps, ti.f32(0.5)),
+                Surf(phi, velocity, n, dx, 0, 0, 0),
+            )
             solids = CutCells(None, distance, None, None, n, origin, dx, period, wraps)
             _move_drop(p, Drops(position, motion, life, room), way, surf, solids, gravity, dt, has_solids)
 

@@ -251,8 +251,8 @@ class Inlets:
         self._near = min([0.5 / PER_AXIS[grid.dim], *(NEAREST * each for each in nearest)])
         self._nothing, self._driven = ti.ndarray(ti.f32, 1), dict[int, tuple]()
 
-    def drive(self, velocity, time: float, dt: float, lead=None) -> None:
-        """Let the faces that are among what comes in have its velocity, m/s, and of a ``lead`` 0."""
+    def drive(self, velocity, time: float, dt: float, kick=None) -> None:
+        """Let the faces that are among what comes in have its velocity, m/s, and of a ``kick`` 0."""
         self.grid.require(self.grid.dim, velocity=velocity)
         put = self._kernels().put
         for i, inlet in enumerate(self.each):
@@ -268,8 +268,8 @@ class Inlets:
                     ti.sync()  # what is dropped here may be in use
                     self._driven[i] = layers, array_of(where, ti.i32), array_of(values)
             put(velocity, *self._driven[i][1:], 1.0)
-            if lead is not None:
-                put(lead, *self._driven[i][1:], 0.0)
+            if kick is not None:
+                put(kick, *self._driven[i][1:], 0.0)
 
     def let_in(self, particles: Particles, time: float, dt: float) -> Entering:
         """Add what comes in within ``dt`` seconds from a time on; ``place`` before and ``sort`` after."""

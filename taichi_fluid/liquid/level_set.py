@@ -202,9 +202,9 @@ def _find_way(k, c, s, way, ways: ti.template()):
 
 
 @ti.func
-def _halfway(k, I, ways: ti.template(), way):
-    """Half of that way from a centre, across seams too."""
-    return way.within(ti.cast(position_of(I, k), ti.f32) + ti.f32(0.5) * column(ways, k))
+def _on_the_way(k, I, ways: ti.template(), way):
+    """A part of that way from a centre, across seams too."""
+    return way.within(ti.cast(position_of(I, k), ti.f32) + way.part * column(ways, k))
 
 
 @ti.func
@@ -226,7 +226,7 @@ def _go_strip(c, I, m, s, phi: Array, out: Array, given, dx, width: ti.template(
     else:
         ways, velocity, values = strip.matrix(s.n), strip.matrix(s.n), strip.matrix(1)
         strip.each(_find_way, (c, s, way, ways))
-        sample_strip_velocity(strip, given.u, Operator(_halfway, (I, ways, way)), velocity, way.n, True)
+        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (I, ways, way)), velocity, way.n, True)
         place = Operator(_where_from, (I, velocity, way))
         sample_strip_bent(
             strip, Component(phi, ti.i32(0)), place, values, way.n, -1, bend_limited, way.period, way.wraps
@@ -263,8 +263,8 @@ def level_set_kernels(loops, wraps):
         loops.each_side(n, _go_straight_on, (out, n, wrap))
 
     @ti.kernel
-    def go(phi: Array, out: Array, velocity: Array, n: Index, period: Point, step: ti.f32, dx: ti.f32):
-        way = Way(velocity, n, step, period=period, wraps=wraps)
+    def go(phi: Array, out: Array, velocity: Array, n: Index, period: Point, step: ti.f32, dx: ti.f32, part: ti.f32):
+        way = Way(velocity, n, step, period=period, wraps=wraps, part=part)
         loops.each_strip(n, width, _go_strip, (phi, out, way, dx, width))
 
     return widen, go
@@ -312,10 +312,10 @@ class LevelSet:
         self.grid, self.phi, self._scratch, self._seams = grid, grid.array(), scratch, Seams(grid, walls)
         self._kernels = level_set_kernels(grid.costly_loops, self._seams.any)
 
-    def go(self, phi, velocity, dt: float) -> None:
-        """Be where a surface has come to after ``dt`` seconds; ``velocity``, m/s, is that of ``carry``, ghosts filled."""
+    def go(self, phi, velocity, dt: float, part: float) -> None:
+        """Be where a surface has come to after ``dt`` seconds by a velocity, m/s, ghosts filled, that is asked for a ``part`` of the way back."""
         grid, period = self.grid, self._seams.period
-        self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, period, -dt / grid.dx, grid.dx)
+        self._kernels.go(self.widened(phi), self.phi, velocity, grid.n, period, -dt / grid.dx, grid.dx, part)
 
     def widened(self, phi):
         """The distance to a surface ``phi`` continued to two cells, and ``WIDE`` beyond, with ghosts, in cells: ``scratch.first``."""

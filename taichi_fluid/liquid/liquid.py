@@ -18,8 +18,8 @@ from .extension import Extension, smooth_walls
 from .foam import Foam
 from .free_surface import FreeSurface
 from .inlets import Inlets
-from .lead import Lead
-from .level_set import LevelSet
+from .kick import Kick
+from .level_set import HIGHEST, LevelSet
 from .matching import TIMES, match
 from .motion import Motion
 from .particle_height import FAR
@@ -34,20 +34,20 @@ from .transfer import Transfer
 from .viscosity import Viscosity
 
 LAYERS, FEW_LAYERS = 3, 2
-"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face; and before
+"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face, at least so many; and before
 the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
 
 
 class Liquid:
     """A liquid that moves in steps.
 
-    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP), ``lead.take_off``, one's own forces,
+    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP, a kick), ``kick.begin``, one's own forces,
     ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
         phi: Signed distance to its surface at cell centres, m, negative in the liquid; within one and a half cells.
-        lead: By how much its particles are faster than the faces between two steps, if ``lead.wanted``.
+        kick: By how much its velocity changes before it moves, if ``kick.wanted``.
         inlets: Its inflows.
         core: What of it lies so deep that it has no particles; ``core.keep`` says how deep that is.
         shallow: Shapes of ``operators.shapes``, in metres, around which there are particles however deep they lie: sources, sinks.
@@ -71,8 +71,8 @@ class Liquid:
         self._smooth = smooth_walls(walls)
         self.particles, self.phi = Particles(grid), grid.array()
         self.expansion = grid.array()
-        self._scratch, self._weight, self._before = scratch, grid.velocity(), None
-        self.core, self.lead = Core(grid, walls, scratch, solids), Lead(grid)
+        self._scratch, self._weight, self._told = scratch, grid.velocity(), None
+        self.core, self.kick = Core(grid, walls, scratch, solids), Kick(grid)
         self._transfer, self._extension = Transfer(grid, scratch, walls), Extension(grid, solids, walls)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
         self._there = LevelSet(grid, scratch, walls)
@@ -84,12 +84,10 @@ class Liquid:
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
         self.phi.fill(FAR * grid.dx)
-        # Whether what was the surface has gone along since it was found.
-        self._gone = False
+        self._gone = False  # whether what was the surface has gone along since it was found
         self.target = self.steps = 0
         self.pouring = set[int]()
-        # Whether the particles' own velocities are those of the faces where they are, as APIC leaves them.
-        self._known = False
+        self._known = False  # whether particles' own velocities are those of the faces there, as APIC leaves them
         self._crossed = 1.0
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
@@ -118,7 +116,6 @@ class Liquid:
         self.inlets.clear()
         self.pouring.clear()
         self._drained.clear()
-        self.lead.ahead = 0.0
         self.phi.fill(FAR * self.grid.dx)  # there was none
         self._gone = False
         self.find_surface()
@@ -130,7 +127,7 @@ class Liquid:
             self.foam.particles.clear()
         self._known = False
         self.expansion.fill(0.0)
-        self.lead.clear()
+        self.kick.clear()
         self._surface.lift.fill(0.0)
 
     def add(
@@ -199,7 +196,7 @@ class Liquid:
         """Let a velocity on the faces be that of what inflows bring within ``dt`` seconds from a ``time`` on, before ``carry``."""
         if self.inlets.each:
             self._known = False
-            self.inlets.drive(velocity, time, dt, self.lead.velocity)
+            self.inlets.drive(velocity, time, dt, self.kick.velocity)
 
     def at(self, time: float) -> None:
         """Let sides move as they do at a ``time``, s, where that is what particles see of them."""
@@ -212,8 +209,8 @@ class Liquid:
         self._known = False
         for each in self.motion.seams.images(shape, a, b, radius):
             self._seeding.drive_faces(faces, *each, velocity)
-            if self.lead.velocity is not None:
-                self._seeding.drive_faces(self.lead.velocity, *each, [0.0] * self.grid.dim)
+            if self.kick.velocity is not None:
+                self._seeding.drive_faces(self.kick.velocity, *each, [0.0] * self.grid.dim)
 
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
@@ -237,7 +234,6 @@ class Liquid:
         self._known = False
         self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
-        self.lead.add(velocity, -1.0)
         self.core.take_over(velocity, self._weight)
         self._extension.from_particles(velocity, self._weight, self.phi, LAYERS)
         self._smooth.fill_velocity(velocity, keep=True)
@@ -265,8 +261,8 @@ class Liquid:
 
     def take_velocity(self, velocity) -> None:
         """Let the particles have a velocity on the faces, m/s, and how it changes around them."""
-        self._transfer.from_faces(self.particles, velocity, phi=self.phi)
-        self.lead.clear()
+        self._transfer.from_faces(self.particles, velocity, firm=self._transfer.find_firm(self.phi))
+        self.kick.clear()
         self._known = True
 
     def find_surface(self, pressure=None) -> None:
@@ -294,17 +290,18 @@ class Liquid:
     def carry(self, velocity, dt: float) -> None:
         """Move the particles along a velocity that ``scatter`` has continued beyond the surface.
 
-        Each sets out with its own velocity, which by APIC is the one that is where it is, and goes on with that halfway.
-        ``find_surface`` is to be called when what is poured then is there too.
+        They go straight on with what the kick makes of it, and without one with what there is halfway. ``find_surface`` is to be
+        called when what is poured then is there too.
         """
         self.motion.seams.close(velocity, self.grid.dim)
-        self._there.go(self.phi, velocity, dt)
-        self._gone = True
-        third = self.motion.third and self.lead.velocity is not None
-        self.motion.move(self.particles, velocity, dt, known=self._known and not third)
-        self._known = False
+        kicked = self.kick.kicked(velocity, dt, self._scratch.vector)
+        by, part = (velocity, 0.5) if kicked is None else (kicked, 1.0)
+        self.motion.seams.close(by, self.grid.dim)
+        self._there.go(self.phi, by, dt, part)
+        self.motion.move(self.particles, velocity, dt, kicked=kicked, known=self._known)
+        self._gone, self._known = True, False
         self.particles.scattered()
-        self.core.advance(velocity, self.phi, dt, self._weight)
+        self.core.advance(by, self.phi, dt, self._weight, part)
 
     def balance(self, crossed: float) -> None:
         """Have the next surface hold what the particles do; ``crossed`` is how many cells the fastest have gone since this one."""
@@ -317,7 +314,7 @@ class Liquid:
         """
         self._crossed = crossed
         if self.core.cells:
-            self.lead.add(velocity, 1.0)
+            self.kick.add(velocity)
             self.core.carry(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         room = self._scratch.first
@@ -355,6 +352,7 @@ class Liquid:
         """
         projection = self.prepare(getattr(self, "_method", "auto"))
         if not again:
+            self.kick.force(velocity)
             projection.update(self.phi)
         if tension and not again:
             if self._tension is None:
@@ -371,24 +369,28 @@ class Liquid:
     def extend(self, velocity, also=None) -> None:
         """Continue a velocity that was projected beyond the surface, and another one with it."""
         assert self.projection is not None
-        self._extension.from_liquid(velocity, self._weight, self.phi, self.projection.open, LAYERS, also)
+        known = self._weight, self.phi, self.projection.open, max(LAYERS, math.ceil(self._crossed + HIGHEST))
+        self._extension.from_liquid(velocity, *known, also)
         for each in (velocity,) if also is None else (velocity, also):
             self._smooth.fill_velocity(each, keep=True)
 
     def scatter(self, velocity, flip: float | None = None) -> None:
         """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio.
 
-        FLIP goes by what has changed since ``remember``, which is to be called after ``gather``.
+        FLIP and the kick go by what has changed since ``remember``, which is to be called after ``gather``.
 
         Raises:
-            RuntimeError: for FLIP without that.
+            RuntimeError: for either without that.
         """
+        if self._told is None and (flip is not None or self.kick.wanted):
+            raise RuntimeError("FLIP and a kick need what was before the forces: call remember(velocity) after gather")
+        firm = self._transfer.find_firm(self.phi)
+        kicked = self.kick.find(velocity, self._told, firm)
         if flip is not None:
-            self._extend_before()
-        self.extend(velocity, self.lead.told)
-        ahead = self.lead.find(velocity, self._scratch.vector)
-        before = None if flip is None else self._before
-        self._transfer.from_faces(self.particles, ahead, before, flip or 0.0, self.phi)
+            self._extend_told()
+        self.extend(velocity, kicked)
+        self.kick.settle(velocity)
+        self._transfer.from_faces(self.particles, velocity, None if flip is None else self._told, flip or 0.0, firm)
         self.steps += 1
         self._known = flip is None
         lacking = self.lacking
@@ -397,40 +399,40 @@ class Liquid:
             least = max(math.ceil(self._crossed), 1) + 1
             self.core.find(self.phi, self.shallow, least if self._leaves or self.motion.seams.any else 0)
             self.core.drop(self.particles)
-        self._seeding.restore(self.particles, self.phi, ahead, lacking, self.steps)
+        self._seeding.restore(self.particles, self.phi, velocity, lacking, self.steps)
         if self._leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
 
-    def _extend_before(self) -> None:
-        """Continue what FLIP goes by from the same faces as the velocity: what differs only by where it came from is no change.
+    def find_kick(self, velocity) -> None:
+        """Find the kick of a first step, by what has become of a velocity since ``remember``: that is undone."""
+        self.extend(velocity, self.kick.find(velocity, self._told, self._transfer.find_firm(self.phi)))
+        self.kick.settle(velocity)
+        copy_values(self._told, velocity)
 
-        At walls it stays what the particles have said: what these take of their velocity is one.
-        """
-        if self._before is None:
-            raise RuntimeError("FLIP needs the velocity before the forces: call remember(velocity) after gather")
+    def _extend_told(self) -> None:
+        """Continue what FLIP goes by from the same faces as the velocity; at walls it stays what particles have said, of which these take."""
         assert self.projection is not None
         gathered = self._scratch.vector
-        copy_values(self._before, gathered)
-        self.extend(self._before)
-        self._extension.restore_walls(self._before, gathered, self.projection.open)
+        copy_values(self._told, gathered)
+        self.extend(self._told)
+        self._extension.restore_walls(self._told, gathered, self.projection.open)
 
     def remember(self, velocity) -> None:
-        """Keep a velocity on the faces, for ``follow`` and for ``scatter`` by FLIP."""
-        if self._before is None:
-            self._before = self.grid.velocity()
-        copy_values(velocity, self._before)
+        """Keep a velocity on the faces, for ``follow`` and for ``scatter``."""
+        self._told = self.grid.velocity() if self._told is None else self._told
+        copy_values(velocity, self._told)
 
     def follow(self, velocity) -> None:
         """Let the particles be as much faster as the faces around them have become since ``remember``."""
         self._known = False
-        self._transfer.from_faces(self.particles, velocity, self._before, 1.0)
+        self._transfer.from_faces(self.particles, velocity, self._told, 1.0)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
-        numbers |= {"pouring": sorted(self.pouring), "known": self._known, "ahead": self.lead.ahead}
+        numbers |= {"pouring": sorted(self.pouring), "known": self._known, "kick": self.kick.seconds}
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
             foam, numbers["foam"] = self.foam.state()
@@ -449,13 +451,11 @@ class Liquid:
         self.core.clear()
         if "core" in arrays:
             self.core.allocate()
-        if "rubbed" in arrays:
-            self.viscosity.rubbed  # noqa: B018 - room for it
-        if "lead" in arrays:
-            self.lead.allocate()
-        self.lead.clear()
+        _ = self.viscosity.rubbed if "rubbed" in arrays else None  # room for it
+        self.kick.allocate_for(arrays)
         for name, array in self._kept().items():
-            if name not in arrays and (name in ("lead", "rubbed") or (name == "core" and not numbers.get("core"))):
+            later = name in (*self.kick.kept(), "rubbed") or (name == "core" and not numbers.get("core"))
+            if name not in arrays and later:
                 continue  # kept before there was any
             if name not in arrays or arrays[name].shape != tuple(array.shape):
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
@@ -465,7 +465,7 @@ class Liquid:
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.inlets.restore_state(arrays)
         self.pouring = set(numbers.get("pouring", ()))
-        self.lead.ahead, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("ahead", "spreads"))
+        self.kick.seconds, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("kick", "spreads"))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:
             self.foam.particles.clear()
@@ -476,7 +476,7 @@ class Liquid:
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
         kept |= {"core": self.core.marks} if self.core.active else {}
-        kept |= {} if self.lead.velocity is None else {"lead": self.lead.velocity}
+        kept |= self.kick.kept()
         rubs = "viscosity" in vars(self) and self.solids is not None
         return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
 

@@ -1,4 +1,4 @@
-"""Particles on their way through a velocity: by Runge-Kutta (Ralston 1962), within the box and outside of solids."""
+"""Particles on their way through a velocity, by its midpoint or straight on, within the box and outside of solids."""
 
 from .._ti import argument, loaded, ti
 from ..boundaries.solids import CutCells, Solids
@@ -21,6 +21,7 @@ from ..kernels import (
 from ..operators.interpolation import has_ends, inside_box, sample, sample_velocity, step_to_corner, wrapped
 from ..operators.sampling import sample_strip_velocity
 from ..operators.vectors import is_finite, length
+from .kick import BEFORE
 from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
 from .sides import Seams, exits_of
 
@@ -39,7 +40,7 @@ class Way:
     """What particles move through: the velocity ``u`` for ``step`` = dt / dx.
 
     Which sides let all of them ``leave``, and of others which ghosts are ``exits``: see ``exits_of``. Whether any axis ``wraps``, and
-    of each the ``period``, in cells, or 0.
+    of each the ``period``, in cells, or 0. ``part`` of a way on the velocity is asked for by which it goes.
     """
 
     u: object
@@ -49,6 +50,7 @@ class Way:
     exits: object = None
     period: object = None
     wraps: bool = False
+    part: object = None
 
     @ti.func
     def within(self, q):
@@ -61,14 +63,9 @@ class Way:
         return self.step * sample_velocity(self.u, self.within(x + ti.f32(0.5)), self.n)
 
     @ti.func
-    def shift_of(self, x, third: ti.template()):
-        """How far a particle goes in the step: of second order, or ``third``."""
-        first = self.shift_at(x)
-        shift = self.shift_at(x + ti.f32(0.5) * first)
-        if ti.static(third):
-            last = self.shift_at(x + ti.f32(0.75) * shift)
-            shift = (ti.f32(2.0) * first + ti.f32(3.0) * shift + ti.f32(4.0) * last) / ti.f32(9.0)
-        return shift
+    def shift_of(self, x):
+        """The same by the velocity that is a ``part`` of that way on."""
+        return self.shift_at(x + self.part * self.shift_at(x))
 
     @ti.func
     def kept(self, goal):
@@ -217,6 +214,15 @@ class _Moving:
 
 
 @argument
+class _Onward:
+    """The velocity by which particles go, a ``part`` of the way on, and how much of what that is more than theirs each keeps."""
+
+    u: object
+    part: object
+    keeps: object
+
+
+@argument
 class _Ways:
     """Of the particles of a strip where they set out, how far the velocity there takes them, and how far it last did, in cells."""
 
@@ -235,20 +241,30 @@ def _set_out(k, moving, first, step, ways):
 
 
 @ti.func
-def _on_the_way(k, ways, stage, way):
-    """Where a stage asks for the velocity, in the index space of cells: at the start, halfway, or three quarters on."""
-    part = ti.select(stage == 0, ti.f32(0.0), ti.select(stage == 1, ti.f32(0.5), ti.f32(0.75)))
+def _on_the_way(k, ways, part, way):
+    """A ``part`` of the way on, in the index space of cells."""
     return way.within(column(ways.start, k) + part * column(ways.last, k) + ti.f32(0.5))
 
 
 @ti.func
-def _go_on(k, ways, velocity: ti.template(), step, stage):
+def _begin(k, ways, velocity: ti.template(), step):
     for axis in ti.static(range(velocity.n)):
-        gone, line = step * velocity[ti.i32(axis), k], ti.i32(axis)
-        first, second = ways.first[line, k], ways.last[line, k]
-        mean = (ti.f32(2.0) * first + ti.f32(3.0) * second + ti.f32(4.0) * gone) / ti.f32(9.0)
-        ways.first[line, k] = ti.select(stage == 0, gone, first)
-        ways.last[line, k] = ti.select(stage == 2, mean, gone)
+        ways.first[ti.i32(axis), k] = step * velocity[ti.i32(axis), k]
+        ways.last[ti.i32(axis), k] = step * velocity[ti.i32(axis), k]
+
+
+@ti.func
+def _go_on(k, ways, velocity: ti.template(), step):
+    for axis in ti.static(range(velocity.n)):
+        ways.last[ti.i32(axis), k] = step * velocity[ti.i32(axis), k]
+
+
+@ti.func
+def _kick(k, ways, moving, first, times):
+    """Let a particle be faster by so many ``times`` what its way is longer than by its velocity."""
+    for axis in ti.static(range(ways.start.n)):
+        at, line = cell_of_strip(address(first + axis * moving.room, ARRAY_BITS), k), ti.i32(axis)
+        moving.own[at] = moving.own[at] + times * (ways.last[line, k] - ways.first[line, k])
 
 
 @ti.func
@@ -272,13 +288,17 @@ def _stop_at_sides(k, ways, moving, first, way):
 
 
 @ti.func
-def _find_ways(moving, strip, known, given, ways, third: ti.template()):
-    """The ways of ``Way.shift_of`` for particles side by side in memory; those of a ``known`` velocity set out with that."""
-    n, velocity = given.n, strip.matrix(given.n.n)
+def _find_ways(moving, strip, known, onward, given, ways):
+    """The ways of particles side by side in memory, by their velocity where they are, which is ``known`` or asked for, and ``onward``."""
+    n, velocity, none = given.n, strip.matrix(given.n.n), ti.f32(0.0)
     strip.each(_set_out, (moving, strip.first, given.step, ways))
-    for stage in range(known, ti.static(3 if third else 2)):
-        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, stage, given)), velocity, n, True)
-        strip.each(_go_on, (ways, velocity, given.step, stage))
+    if known == 0:
+        sample_strip_velocity(strip, given.u, Operator(_on_the_way, (ways, none, given)), velocity, n, True)
+        strip.each(_begin, (ways, velocity, given.step))
+    sample_strip_velocity(strip, onward.u, Operator(_on_the_way, (ways, onward.part, given)), velocity, n, True)
+    strip.each(_go_on, (ways, velocity, given.step))
+    if onward.keeps > 0:
+        strip.each(_kick, (ways, moving, strip.first, onward.keeps / given.step))
 
 
 @ti.func
@@ -300,15 +320,14 @@ def _comes_near(k, ways, solids, found: ti.template()):
 
 
 @ti.func
-def _move_beside(p, moving, solids, way, third: ti.template()):
-    """A particle on a way on which there may be a solid."""
+def _move_beside(p, shift, moving, solids, way):
+    """A particle on a way, of so many cells, on which there may be a solid."""
     x = vector_at(moving.position, p, moving.room, zero_of(solids.n))
     d = distance_at(solids, x)
     if d < 0:
         x = way.kept(_carried_along(solids, x, way.step))
         d = ti.f32(0.0)
     if x[0] > NOWHERE:
-        shift = way.shift_of(x, third)
         goal = _moved_beside(solids, x, d, shift)
         x = way.kept(goal)
         touched = ti.cast(_may_touch(d, shift), ti.i32)
@@ -326,7 +345,7 @@ def _move_beside(p, moving, solids, way, third: ti.template()):
 
 
 @kernel_family
-def motion_kernels(loops, third, beside, wraps):
+def motion_kernels(loops, beside, wraps):
     Index, Point = loops.IntVector, loops.FloatVector
     Flags, width = int_vector(2 * loops.dim), loops.width
 
@@ -336,6 +355,9 @@ def motion_kernels(loops, third, beside, wraps):
         own: Array,
         known: ti.i32,
         velocity: Array,
+        kicked: Array,
+        part: ti.f32,
+        keeps: ti.f32,
         n: Index,
         leave: Flags,
         exits: IntArray,
@@ -349,7 +371,7 @@ def motion_kernels(loops, third, beside, wraps):
             strip = Strip(first, n * 0, ti.min(number - first, ti.i32(width)), width)
             way = Way(velocity, n, step, leave, exits, period, wraps)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
-            _find_ways(moving, strip, known, way, ways, third)
+            _find_ways(moving, strip, known, _Onward(kicked, part, keeps), way, ways)
             _go_strip(moving, strip, ways, loaded(way))
 
     @ti.kernel
@@ -358,6 +380,9 @@ def motion_kernels(loops, third, beside, wraps):
         own: Array,
         known: ti.i32,
         velocity: Array,
+        kicked: Array,
+        part: ti.f32,
+        keeps: ti.f32,
         leave: Flags,
         exits: IntArray,
         period: Point,
@@ -378,13 +403,13 @@ def motion_kernels(loops, third, beside, wraps):
             way = Way(velocity, n, step, leave, exits, period, wraps)
             solids, found = CutCells(open, distance, owner, motions, n, origin, dx, period, wraps), ti.i32(0)
             ways = _Ways(strip.matrix(loops.dim), strip.matrix(loops.dim), strip.matrix(loops.dim))
-            _find_ways(moving, strip, known, way, ways, third)
+            _find_ways(moving, strip, known, _Onward(kicked, part, keeps), way, ways)
             strip.each(_comes_near, (ways, solids, found))
             if found == 0:
                 _go_strip(moving, strip, ways, loaded(way))
             else:
-                for p in range(first, first + strip.m):
-                    _move_beside(p, moving, solids, way, third)
+                for k in range(strip.m):
+                    _move_beside(first + k, column(ways.last, k), moving, solids, way)
 
     return (move_beside if beside else move,)
 
@@ -400,26 +425,27 @@ class Motion:
         grid: The grid.
         walls: Its sides: a particle stays within those that are closed, and leaves through open ones.
         solids: What stands in it, where it is at the end of the step.
-        third: Whether paths are of third order, or of second.
     """
 
-    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, third: bool = False):
-        self.grid, self.solids, self.third = grid, solids, third
+    def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
+        self.grid, self.solids = grid, solids
         self.exits, self.seams = exits_of(walls), Seams(grid, walls)
 
-    def move(self, particles: Particles, velocity, dt: float, *, known: bool = False) -> None:
-        """Move them through a velocity on faces, known all around them, for ``dt`` seconds.
+    def move(self, particles: Particles, velocity, dt: float, *, kicked=None, known: bool = False) -> None:
+        """Move them through a velocity on faces, m/s, known all around them, for ``dt`` seconds.
 
-        Where it is ``known`` that their own velocities are those of the faces where they are, these are not asked for again.
+        They go by that halfway on; or straight on by what it is ``kicked`` to where they are, of which they keep what acts before they move. Where it is
+        ``known`` that their own velocities are those of the faces there, these are not asked for again.
 
         Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows, and who touches
         one keeps of its own velocity what does not go into it.
         """
         grid = self.grid
         grid.require(grid.dim, velocity=velocity)
-        kernels = motion_kernels(grid.loops, self.third, self.solids is not None, self.seams.any)
+        kernels = motion_kernels(grid.loops, self.solids is not None, self.seams.any)
         step, room, number = dt / grid.dx, particles.room, particles.count
-        moving = particles.position, particles.velocity, int(known), velocity
+        onward = (velocity, 0.5, 0.0) if kicked is None else (kicked, 0.0, 2 * BEFORE)
+        moving = particles.position, particles.velocity, int(known), velocity, *onward
         if self.solids is None:
             kernels.move(*moving, grid.n, *self.exits, self.seams.period, step, room, number)
         else:

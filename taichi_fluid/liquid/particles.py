@@ -163,7 +163,7 @@ class Particles:
 
     Attributes:
         position: In cells from the lower corner of the box.
-        velocity: m/s. Of a liquid whose particles lead (``Lead``) what they are to arrive with after a step.
+        velocity: m/s.
         affine: Derivatives of the velocity, 1/s: component ``row``, along axis ``column``, at row · dim + column.
         count: How many there are; after ``sort`` without those that have left.
         lost: How many ``sort`` has dropped because their positions were not finite.

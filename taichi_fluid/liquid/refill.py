@@ -39,7 +39,7 @@ def _wants_left(c, I, place, cloud, ground, change):
     Also one that a solid has come upon, as on any particle, which it then pushes aside.
     """
     seed = seed_of(I, place, spread(c, change.shift))
-    x = seed + change.way.shift_of(seed, False)
+    x = seed + change.way.shift_of(seed)
     J = ti.min(ti.max(ti.cast(ti.floor(x), ti.i32) + 1, 1), ground.solids.n)
     return ti.cast(change.was[flat(J, strides_of(ground.solids.n))] == 1, ti.i32)
 
@@ -59,6 +59,7 @@ def refill_kernels(loops, given, wraps):
         was: IntArray,
         velocity: Array,
         step: ti.f32,
+        part: ti.f32,
         shift: Point,
         core: IntArray,
         distance: Array,
@@ -69,7 +70,7 @@ def refill_kernels(loops, given, wraps):
     ):
         ground = Ground(bare_solids(distance, n, origin, dx, period, wraps), given, core, True)
         cloud = Cloud(position, position, position, order, starts, room)
-        change = Change(was, Way(velocity, n, step), shift)
+        change = Change(was, Way(velocity, n, step, part=part), shift)
         each_cell(
             n,
             count_wanted,
@@ -99,6 +100,6 @@ class Refill:
         position, _, _, order, starts, room = particles.arrays()
         turns = (math.fmod(draw * part, 1.0) for part in TURNS[self.grid.dim])
         shift, wanted = float_vector(self.grid.dim)(*turns), (self._places.counts, self._places.places)
-        change = core.was, core.went, -core.step, shift, core.change
+        change = core.was, core.went, -core.step, core.part, shift, core.change
         kernels.count_left(position, order, starts, room, *wanted, *change, *where)
         self._places.fill(particles, shift, faces=velocity, lattice=SPREAD)

@@ -294,7 +294,7 @@ class Transfer:
 
     Args:
         grid: A staggered grid.
-        scratch: Its first array to work in is what ``from_faces`` needs; made if it is left out.
+        scratch: Its first array to work in is that of ``find_firm``; made if it is left out.
         walls: Its sides; left out, no axis is periodic.
     """
 
@@ -325,7 +325,13 @@ class Transfer:
             self._seams.fold(sums, grid.dim)
         self._kernels.divide(velocity, weight, grid.dim * grid.cells)
 
-    def from_faces(self, particles: Particles, velocity, before=None, flip: float = 0.0, phi=None) -> None:
+    def find_firm(self, phi):
+        """Where below a surface ``phi``, m, is no film, see ``find_films``: in an array that others work in too."""
+        find_films(self.grid, phi, self._firm, self._seams)
+        self._seams.mirror(self._firm)
+        return self._firm
+
+    def from_faces(self, particles: Particles, velocity, before=None, flip: float = 0.0, firm=None) -> None:
         """Give the particles the velocity where they are: APIC, or FLIP if ``before`` is given.
 
         Args:
@@ -333,14 +339,14 @@ class Transfer:
             velocity: On the faces, known all around the particles, m/s.
             before: What it was when the particles' own velocities made it; then they change by what has changed.
             flip: The part of their own deviation from ``before`` that they keep.
-            phi: The surface, m: particles of films are given less of the derivatives. Left out, there are none.
+            firm: What ``find_firm`` says: particles of films are given less of the derivatives. Left out, there are no films.
         """
         grid = self.grid
         grid.require(grid.dim, velocity=velocity)
         kernels = gather_kernels(grid.loops, before is not None)
-        if before is None and phi is None:
-            self._firm.fill(1.0)
-        elif before is None:
-            find_films(grid, phi, self._firm, self._seams)
-        given = velocity if before is None else before, grid.n, 1.0 / grid.dx, flip, self._firm
+        if firm is None:
+            firm = self._firm
+            if before is None:
+                firm.fill(1.0)
+        given = velocity if before is None else before, grid.n, 1.0 / grid.dx, flip, firm
         kernels.gather(*particles.arrays(), velocity, *given, particles.count)

@@ -179,8 +179,12 @@ def _of_gas(scene: Any) -> Iterator[tuple[str, Any, str]]:
     for name in ("advection", "conserve"):
         if getattr(solver, name) != type(solver).model_fields[name].default:
             yield f"solver.{name}", getattr(solver, name), "is carried by particles, of which this says nothing"
-    if solver.trace == "euler":
-        yield "solver.trace", solver.trace, "follows paths by 'rk2' or 'rk3'"
+    if solver.trace != "rk2":
+        yield (
+            "solver.trace",
+            solver.trace,
+            "goes straight on with what a kick makes of its velocity, or by that halfway, as 'rk2' does",
+        )
     for axis, pair in enumerate(scene.domain.sides):
         for end, side in enumerate(pair):
             where = f"domain.boundaries.{axis}.{end}"

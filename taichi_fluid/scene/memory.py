@@ -45,7 +45,10 @@ def bytes_needed(scene: Scene) -> int:
         words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
-        words += dim if reflects else 0  # by how much particles are faster than faces
+        words += (
+            2 * dim + 1 if reflects else dim if scene.liquid.transfer == "flip" else 0
+        )  # kick, told velocity, pressure before
+        words += 2 * dim if reflects and scene.fluid.viscosity else 0  # the kick of friction, and what that begins with
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
         # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
         words += 2 + 2 + 1.1 * (2 * (2 * dim + 1) + 3) if scene.liquid.foam else 0
@@ -69,7 +72,8 @@ def bytes_of_state(scene: Scene) -> int:
     words += 1 + (1 + dim if scene.solids else 0)  # what expands; for loads, the pressure before and a velocity
     if scene.liquid is not None:
         words += 3  # surface, what is made up for, marks
-        words += dim if scene.solver.scheme == "reflection" else 0  # by how much particles are faster than faces
+        if scene.solver.scheme == "reflection":
+            words += dim + 1 + (dim if scene.fluid.viscosity else 0)  # the kick, the pressure before, that of friction
         words += dim if scene.fluid.viscosity and scene.solids else 0  # what solids know friction by
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0

@@ -59,7 +59,7 @@ class Force(NamedTuple):
     ``halves`` acts for half of a step of advection-reflection at its beginning and for half at its end, ``simulation.time``
     being that of either, which is of second order; else for all of it at its end, but as of its beginning. A step of another
     scheme has it once, as of its beginning: take what changes with time at ``simulation.time + dt / 2``; and that of a liquid,
-    from the middle of the one step to that of the next: take it at ``simulation.time + simulation.liquid.lead.middle``.
+    before it moves in the next step and after it has in this one: take it at ``simulation.time + simulation.liquid.kick.middle``.
     """
 
     name: str
@@ -126,13 +126,8 @@ class Engine:
         return {"solids": len(self._solids), "sides": [list(place) for place in sorted(self._sides)]}
 
     @property
-    def ahead(self) -> float:
-        """By how many seconds the velocity is ahead of ``time``: that of a liquid half a step, once it has made one."""
-        return 0.0 if self.liquid is None else self.liquid.lead.ahead
-
-    @property
     def reflects(self) -> bool:
-        """Whether a step is to be one of second order: by way of its middle, or of a liquid by particles that lead."""
+        """Whether a step is to be one of second order: by way of its middle, or of a liquid by a kick."""
         return self.scene.solver.scheme == "reflection"
 
     @property

@@ -1,7 +1,7 @@
 """A liquid in a flow: built as its scene says, and the stages of its step."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +56,10 @@ def _pour(engine: Any, source: Any, time: float, dt: float) -> None:
 def _keep_told(engine: Any, dt: float) -> None:
     """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it."""
     liquid, velocity = engine.liquid, engine.state.velocity.current
-    if _flip(engine) is not None:
+    liquid.kick.wanted = engine.reflects
+    liquid.kick.begin(dt)
+    if liquid.kick.wanted or _flip(engine) is not None:
         liquid.remember(velocity)
-    liquid.lead.wanted = engine.reflects
-    liquid.lead.take_off(velocity, dt)
 
 
 def _flip(engine: Any) -> float | None:
@@ -71,7 +71,7 @@ def _flip(engine: Any) -> float | None:
 def carry_liquid(engine: Any, dt: float) -> None:
     """Carry the particles along the velocity, which is theirs where they are poured."""
     liquid, scene = engine.liquid, engine.scene
-    engine.move_as_at(engine.time + engine.ahead)
+    engine.move_as_at(engine.time)
     liquid.core.keep(scene.liquid.band)
     shapes = [(source.shape, *source.placed(engine.time + dt)) for source in scene.sources]
     liquid.shallow = [image for shape in shapes for image in liquid.motion.seams.images(*shape)]
@@ -82,7 +82,6 @@ def carry_liquid(engine: Any, dt: float) -> None:
         liquid.drive(engine.state.velocity.current, source.shape, *source.placed(engine.time), source.velocity)
     liquid.pouring = set(pouring)
     liquid.drive_inlets(engine.state.velocity.current, engine.time, dt)
-    liquid.motion.third = scene.solver.trace == "rk3"
     liquid.carry(engine.state.velocity.current, dt)
 
 
@@ -102,7 +101,7 @@ def pour(engine: Any, dt: float) -> None:
 def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Find the surface; the velocity of the particles, on the faces, is the new one.
 
-    What it will be made to heed is how fast sides and solids are as far ahead as it will be.
+    What it will be made to heed is how fast sides and solids are then.
     """
     engine.liquid.find_surface(engine.state.pressure)
     yield
@@ -110,8 +109,26 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     engine.liquid.balance(engine.speed * cells)
     engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
     _keep_told(engine, dt)
-    engine.move_as_at(engine.time + dt + engine.ahead)
+    engine.move_as_at(engine.time + dt)
     engine.fill_velocity()
+
+
+def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> Iterator[None]:
+    """Find the kick of a first step: what forces, friction and pressure would make of the velocity where the liquid is."""
+    liquid, velocity = engine.liquid, engine.state.velocity.current
+    if liquid.kick.seconds or not engine.reflects:
+        return
+    liquid.kick.wanted = True
+    liquid.kick.begin(dt)
+    liquid.kick.middle = 0.0  # as of where it begins
+    liquid.remember(velocity)
+    force(engine, dt)
+    yield from diffuse_liquid(engine, dt)
+    _project(engine, dt, again=engine.pressure_result is not None)
+    liquid.kick.take_mean(engine.state.pressure)
+    liquid.find_kick(velocity)
+    engine.pressure_result = None
+    engine.diffusion_results.clear()
 
 
 def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
@@ -121,13 +138,15 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
     Bridson 2008 project before too). Afterwards the pressure is undone: the projection to come finds the whole of it.
     """
     if viscosity := engine.scene.fluid.viscosity:
-        acts = engine.liquid.lead.acts
+        acts = engine.liquid.kick.acts
         velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
         engine.pressure_result = _project(engine, acts)
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
+        liquid.kick.rub(velocity)
         engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, acts, most))
+        liquid.kick.rubbed(velocity)
         scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
         liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
         engine.fill_velocity()
@@ -136,10 +155,11 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
 
 def project_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Make the velocity of the liquid free of divergence, and give the particles what of it is theirs."""
-    liquid, first, acts = engine.liquid, engine.pressure_result, engine.liquid.lead.acts
+    liquid, first, acts = engine.liquid, engine.pressure_result, engine.liquid.kick.acts
     result = _project(engine, acts, again=first is not None)
     engine.pressure_result = result if first is None else first.followed_by(result)
     engine.expansion, engine.pressed = liquid.expansion, acts
+    liquid.kick.take_mean(engine.state.pressure)
     yield
     liquid.scatter(engine.state.velocity.current, _flip(engine))
 

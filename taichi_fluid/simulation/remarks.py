@@ -77,9 +77,12 @@ def _of_bodies(flow: Any) -> Iterator[str]:
 
 def _of_what_came(flow: Any) -> Iterator[str]:
     """What is wrong since some time, the latest at the end."""
+    unbalanced = flow.unbalanced
+    if None not in (unbalanced, flow.overfull) and unbalanced >= flow.overfull:
+        unbalanced = None  # it is what has been poured that finds no way out
     said = (
         (
-            flow.unbalanced,
+            unbalanced,
             "an inflow or a moving solid fills or empties a region without a way out, which no flow can do: the fluid there is made "
             "or lost. Open a side of it, or let as much out as comes in.",
         ),
@@ -97,7 +100,8 @@ def imbalance(flow: Any, step: Step) -> float:
     """Mean divergence, 1/s, that no pressure could remove from a region without a way out."""
     if step.pressure is None:
         return 0.0
-    return abs(step.pressure.removed_mean) * step.dt / (flow.scene.fluid.rho * flow.grid.dx**2)
+    seconds = step.dt if flow.liquid is None else flow.liquid.kick.acts
+    return abs(step.pressure.removed_mean) * seconds / (flow.scene.fluid.rho * flow.grid.dx**2)
 
 
 def is_overfull(flow: Any) -> bool:

@@ -116,7 +116,7 @@ def resample(source: Simulation, target: Simulation) -> None:
         simulation.require_whole()
     target.time, target.steps, target.burnt = source.time, source.steps, source.burnt
     target.place_solids(target.time)
-    target.move_as_at(source.time + source.ahead)
+    target.move_as_at(source.time)
     before, after = source.state, target.state
     for name in [name for name in after.carried if name in before.carried]:
         quantity, out = before.carried[name], after.carried[name].current
@@ -149,7 +149,6 @@ def resample(source: Simulation, target: Simulation) -> None:
         _resample_component(old, source.liquid.distance_in_cells(), 0, new, phi, 0, SCALAR)
         phi.from_numpy(np.float32(old.dx) * phi.to_numpy())
         target.liquid.take_over(out)
-        target.liquid.lead.ahead = source.liquid.lead.ahead
         target.liquid.target = round(source.liquid.target * (old.dx / new.dx) ** old.dim)
 
 

@@ -84,4 +84,4 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
     engine.kept.restore_state(out_of("kept", arrays), numbers["kept"])
     engine.walls.forget_outflow({int(place): each for place, each in out_of("outflow", arrays).items()})
     engine.place_solids(engine.time)
-    engine.move_as_at(engine.time + engine.ahead)
+    engine.move_as_at(engine.time)

@@ -13,8 +13,8 @@ from ..physics.sources import decay, fade, kept_of_source
 from ..pressure.solver import SolveResult
 from ..scene.expressions import at_time
 from ..tables import Table
+from . import liquids
 from .engine import Engine, Force, Stage
-from .liquids import carry_liquid, diffuse_liquid, gather_liquid, make_foam, pour, project_liquid
 
 
 def move(engine: Engine, dt: float) -> None:
@@ -297,7 +297,7 @@ def buoy(engine: Engine, dt: float) -> None:
 def accelerate(engine: Engine, dt: float) -> None:
     """The scene's uniform body force; of a step that is not halved, as in the middle of what it acts for."""
     if engine.scene.fluid.body_force is not None:
-        later = 0.0 if engine.halved else 0.5 * dt if engine.liquid is None else engine.liquid.lead.middle
+        later = 0.0 if engine.halved else 0.5 * dt if engine.liquid is None else engine.liquid.kick.middle
         force = at_time(engine.scene.fluid.body_force, engine.time + later)
         forces.accelerate(engine.grid, engine.state.velocity.current, force, dt)
 
@@ -311,7 +311,12 @@ def fall(engine: Engine, dt: float) -> None:
 def force_liquid(engine: Engine, dt: float) -> None:
     """Add all forces to the velocity of a liquid, for as long as pressure and friction act on it in this step."""
     assert engine.liquid is not None
-    force(engine, engine.liquid.lead.acts)
+    force(engine, engine.liquid.kick.acts)
+
+
+def kick(engine: Engine, dt: float) -> Iterator[None]:
+    """Find with what kick a first step of a liquid begins."""
+    return liquids.find_kick(engine, dt, force)
 
 
 FORCES = Table(
@@ -464,13 +469,13 @@ COLLOCATED = (
 
 
 LIQUID = (
-    Stage("carry", carry_liquid),
-    Stage("sources", pour),
-    Stage("gather", gather_liquid),
+    Stage("carry", liquids.carry_liquid),
+    Stage("sources", liquids.pour),
+    Stage("gather", liquids.gather_liquid),
     Stage("forces", force_liquid),
-    Stage("diffuse", diffuse_liquid),
-    Stage("project", project_liquid),
-    Stage("foam", make_foam),
+    Stage("diffuse", liquids.diffuse_liquid),
+    Stage("project", liquids.project_liquid),
+    Stage("foam", liquids.make_foam),
 )
 
 
@@ -478,6 +483,8 @@ def stages_of(engine: Engine) -> list[Stage]:
     """The step of a flow: that of its grid or of a liquid, and before it the motion of solids where there are any."""
     step = LIQUID if engine.liquid is not None else COLLOCATED if engine.grid.collocated else STAGGERED
     stages = [Stage("solids", move), *step] if engine.solids else [*step]
+    if engine.liquid is not None:
+        stages.insert(0, Stage("kick", kick))
     follow_scheme(engine, stages)
     return stages
 

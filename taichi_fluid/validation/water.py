@@ -53,8 +53,7 @@ def energy(simulation: Simulation) -> float:
     """Of a kilogram on average, J: what it has by its speed, and by its height when it comes to have that."""
     liquid = liquid_of(simulation)
     parts = liquid.particles.to_numpy()
-    height = parts["position"][:, 1] + liquid.lead.of_particles * parts["velocity"][:, 1]
-    return float((GRAVITY * height + 0.5 * (parts["velocity"] ** 2).sum(1)).mean())
+    return float((GRAVITY * parts["position"][:, 1] + 0.5 * (parts["velocity"] ** 2).sum(1)).mean())
 
 
 def energy_of_cells(simulation: Simulation) -> float:

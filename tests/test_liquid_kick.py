@@ -1,4 +1,4 @@
-"""A liquid's step is of second order: velocities half a step ahead, particles by half of a step's change; and films gain nothing."""
+"""A liquid's step is of second order, by a kick before it moves and one after; what streams does as what rests; films gain nothing."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_force_that_changes_acts_to_second_order():
 @pytest.mark.parametrize("scheme", ["reflection", "splitting"])
 @pytest.mark.parametrize(("transfer", "band"), [("apic", 0), ("flip", 0), ("apic", 3)])
 def test_a_vortex_keeps_its_energy(transfer, band, scheme):
-    """By particles that lead; without, what turns by an angle in a step loses half of its square of its speed in each."""
+    """By a kick; without, what turns by an angle in a step loses half of its square of its speed in each."""
     scene = water([1.0, 1.0], 32, [([0.0, 0.0], [1.0, 1.0])], liquid={"transfer": transfer, "band": band})
     scene = scene.with_values({"fluid.gravity": [0.0, 0.0], "solver.scheme": scheme})
     simulation = tf.Simulation(scene)
@@ -62,8 +62,60 @@ def test_a_vortex_keeps_its_energy(transfer, band, scheme):
     first = energy()
     for _ in range(50):
         simulation.step(0.04)
-    # Found: 0.986, 0.977, 0.988; 0.72
+    # Found: 0.994, 0.979, 0.981; 0.72
     assert (0.96 < energy() / first < 1.0) if scheme == "reflection" else (energy() / first < 0.75)
+
+
+@pytest.mark.parametrize("tables", [{}, {"transfer": "flip"}, {"band": 3}], ids=["apic", "flip", "a core"])
+def test_a_wave_in_a_stream_is_the_same_as_without(tables):
+    """On a pool that goes on for ever, by two cells a step; it was off by more than a cell, with 2 to 4 m/s upwards."""
+
+    def wave(cells):
+        level = {"level_set": f"y - 0.4 - 0.04 * sin({2 * np.pi} * x)"}
+        domain = {"boundaries": [["periodic"] * 2, ["free-slip", "open"]]}
+        solver = {"dt": 0.015, "cfl": 50.0, "tolerance": 1e-6}
+        scene = water([1.0, 1.0], 32, liquid={"bodies": [], **tables}, domain=domain, initial=level, solver=solver)
+        simulation = tf.Simulation(scene)
+        simulation.set(velocity=[cells / 32 / 0.015, 0.0])
+        simulation.step(1e-7)  # the first, which has no kick, is by midpoints
+        for _ in range(40):
+            simulation.step()
+        phi = np.roll(simulation.to_numpy("level set") / simulation.grid.dx, -40 * cells, 0)
+        return np.clip(phi, -1.0, 1.0), np.abs(simulation.to_numpy("velocity")[1]).max()
+
+    (rests, speed), (streams, other) = wave(0), wave(2)
+    # As the ways that end in a cell are looked for from there, by some hundredths of a cell: found 0.04, 0.02, 0.09.
+    assert np.abs(rests - streams).max() < 0.15
+    assert other == pytest.approx(speed, rel=0.03)
+
+
+def test_a_pool_that_streams_stays_level():
+    """Waves that go by two radians in a step grew by a tenth in each: off by 1.6 m/s after 4 s."""
+    body = {"shape": "box", "center": [0.5, 0.35], "size": [1.0, 0.7], "velocity": [2.0, 0.0]}
+    domain = {"boundaries": [["periodic"] * 2, ["free-slip", "open"]]}
+    simulation = tf.Simulation(water([1.0, 1.0], 32, liquid={"bodies": [body]}, domain=domain))
+    simulation.advance(4.0)
+    assert np.abs(simulation.liquid.particles.to_numpy()["velocity"] - [2.0, 0.0]).max() < 1e-4
+
+
+def test_what_falls_on_a_slippery_floor_keeps_its_momentum_along_it():
+    """It lost 0.15 of it."""
+    ball = {"shape": "sphere", "center": [0.5, 0.4], "radius": 0.15, "velocity": [2.0, -2.0]}
+    domain = {"boundaries": [["periodic"] * 2, ["free-slip", "open"]]}
+    simulation = tf.Simulation(water([1.0, 1.0], 32, liquid={"bodies": [ball]}, domain=domain))
+    simulation.advance(0.5)
+    # Pressure and particles do not agree on how much of a face at the surface is liquid.
+    assert simulation.liquid.particles.to_numpy()["velocity"][:, 0].mean() == pytest.approx(2.0, rel=0.06)
+
+
+def test_a_longer_step_makes_no_blow_harder():
+    """What stops a drop on a floor in a step of 1e-6 s is not done again a thousand times."""
+    ball = {"shape": "sphere", "center": [0.5, 0.2], "radius": 0.2, "velocity": [0.0, -2.0]}
+    simulation = tf.Simulation(water([1.0, 1.0], 32, liquid={"bodies": [ball]}))
+    first = energy(simulation)
+    for dt in (1e-6, 5e-3, 1e-6, 5e-3):
+        simulation.step(dt)
+        assert energy(simulation) < 1.02 * first
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -76,20 +128,20 @@ def test_a_drop_that_falls_on_a_floor_makes_no_energy_in_short_steps(dim):
     first = energy(simulation)
     while simulation.time < 0.45:
         simulation.advance(dt)
-        assert energy(simulation) < 1.01 * first, "where it strikes, what particles lead by has up to 0.004 of it"
+        assert energy(simulation) < 1.04 * first, "where it strikes, what is thrown back has up to 0.03 of it"
     assert fastest(simulation) < 9.0
 
 
 @pytest.mark.parametrize("dt", [0.02, 0.01])
 def test_a_solid_that_swings_bears_what_it_pushes_when_it_does(dt):
-    """A cylinder in a box full of liquid: what it bears is against its acceleration, and was half a step late."""
+    """A cylinder in a box full of liquid: what it bears is against its acceleration in the middle of the step."""
     omega = 2 * np.pi / 0.5
     ball = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.15, "swing": [0.02, 0.0], "swing_period": 0.5}
     scene = water([1.0, 1.0], 24, [([0.0, 0.0], [1.0, 1.0])], solids=[ball], fluid={"gravity": [0.0, 0.0]})
     simulation, times, forces = tf.Simulation(scene), [], []
     while simulation.time < 0.6:
         simulation.step(dt)
-        times.append(simulation.time)
+        times.append(simulation.time - 0.5 * dt)
         forces.append(simulation.solids.load(0).force[0])
     phase, forces = omega * np.array(times), np.array(forces)
     swing = slice(-round(0.5 / dt), None)  # a whole one; the first step begins what swings fastest at once

@@ -1,0 +1,194 @@
+"""What makes the step of a liquid one of second order: half of what changes its velocity does so before the liquid moves, half after.
+
+Kick, drift, kick (velocity Verlet). Forces, friction and pressure change the velocity where the liquid is at the end of a step. In the
+next one particles set out with as much of that once more, and go straight on with it: a parabola. What turns by an angle in a step is
+turned by half of it before it moves, and keeps its speed; else it would lose half of the square of that angle of it. All of it goes
+with the particles, so that a liquid in a stream does what it does at rest.
+
+What is left of a pressure that did not last, as where a drop strikes a floor, is thrown back by as much as it has stopped, and that is
+taken off again by the next pressure. As a little less comes before than after (``BEFORE``), it dies out within some steps.
+(Andersen 1983, with one multiplier for both halves; Narain, Zehnder, Thomaszewski 2019 reflect a gas.)
+"""
+
+from collections.abc import Container
+from typing import Any
+
+from .._ti import ti
+from ..grid import Grid
+from ..kernels import Array, cells_of, copy_values, kernel_family
+from ..physics.advection import add_gain
+
+BEFORE = 0.48
+"""The part of a step for which what changes a velocity acts before the liquid moves."""
+MIDDLE = BEFORE + 0.5
+"""The part of a step after which forces are those that act after it has moved: with those before, as of that, they are those of the middle."""
+GROWTH = 1.25
+"""For how many times as long a kick acts at the most as what it goes by did: that may be a blow, which a longer step does not make harder."""
+
+
+@ti.func
+def _find_at(c, I, s, velocity: Array, told: Array, forced: Array, firm: Array, n):
+    """The velocity with which a face would set out into a step as long as the last, in place of what forces have made of it.
+
+    In films, of whose velocity and pressure particles say little, no more is thrown back than forces do.
+    """
+    for axis in ti.static(range(n.n)):
+        face = c + axis * cells_of(s, n)
+        change, most = velocity[face] - told[face], ti.abs(forced[face] - told[face])
+        part, little = ti.min(firm[c], firm[c - s[axis]]), ti.min(ti.max(change, -most), most)
+        forced[face] = velocity[face] + part * change + (ti.f32(1.0) - part) * little
+
+
+@ti.func
+def _mean_at(c, I, s, pressure: Array, before: Array, part):
+    """The mean of a pressure and the one before, where there is any still, which becomes what there is now."""
+    now = pressure[c]
+    if now != 0:
+        pressure[c] = now + part * (before[c] - now)
+    before[c] = now
+
+
+@kernel_family
+def kick_kernels(loops):
+    IntVector = loops.IntVector
+
+    @ti.kernel
+    def find(velocity: Array, told: Array, forced: Array, firm: Array, n: IntVector):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _find_at, (velocity, told, forced, firm, n))
+
+    @ti.kernel
+    def take_mean(pressure: Array, before: Array, n: IntVector, part: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, part))
+
+    return find, take_mean
+
+
+class Kick:
+    """By how much the velocity of a liquid on one grid is to change before the liquid moves.
+
+    Args:
+        grid: A staggered grid.
+
+    Attributes:
+        wanted: Whether it is to, from the next ``begin`` on, and from ``settle`` on it does.
+        velocity: By how much, m/s, on the faces; between ``force`` and ``find`` a velocity. None while there is none.
+        pressure: The last one, Pa, as ``take_mean`` was given it.
+        friction: How fast friction changes the velocity, m/s², as far as the kick has it.
+        seconds: For how many seconds ``velocity`` is; 0 before the first.
+        acts: For how many seconds forces, friction and pressure act after the liquid has moved, in this step.
+        middle: When they do, in seconds after the step has begun.
+    """
+
+    def __init__(self, grid: Grid):
+        self.grid, self.wanted = grid, False
+        self.velocity = self.pressure = self.friction = self._rubs = None
+        self.seconds = self.acts = self.middle = self._lasted = 0.0
+
+    def allocate(self) -> None:
+        """Have room for it, if there is none yet."""
+        if self.velocity is None:
+            self.velocity, self.pressure = self.grid.velocity(), self.grid.array()
+            self.velocity.fill(0.0)
+            self.pressure.fill(0.0)
+
+    def allocate_friction(self) -> None:
+        """Have room for that of friction, if there is none yet."""
+        if self.friction is None:
+            self.friction, self._rubs = self.grid.velocity(), self.grid.velocity()
+            self.friction.fill(0.0)
+
+    def allocate_for(self, names: Container[str]) -> None:
+        """Have room for what of it is ``kept`` by these names, and none until that is there."""
+        if "kick" in names:
+            self.allocate()
+        if "friction" in names:
+            self.allocate_friction()
+        self.clear()
+
+    def kept(self) -> dict[str, Any]:
+        """What it is between two steps, by name."""
+        arrays = {"kick": self.velocity, "pressure": self.pressure, "friction": self.friction}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def clear(self) -> None:
+        """Have none until the next ``settle``."""
+        self.seconds = self._lasted = 0.0
+
+    def kicked(self, velocity, dt: float, out):
+        """The velocity halfway through a step of ``dt`` seconds of what has one, m/s, now: ``out``; None where there is no kick."""
+        longest = GROWTH * self.seconds
+        self._lasted = min(BEFORE * dt, longest)
+        if not self._lasted:
+            return None
+        copy_values(velocity, out)
+        add_gain(self.grid, out, self.velocity, min(0.5 * dt, longest) / self.seconds)
+        return out
+
+    def add(self, velocity) -> None:
+        """Kick a velocity, m/s, as the particles were."""
+        if self._lasted:
+            add_gain(self.grid, velocity, self.velocity, self._lasted / self.seconds)
+
+    def begin(self, dt: float) -> None:
+        """Let what changes the velocity begin, in a step of ``dt`` seconds; where there was no kick for all of it."""
+        self.acts = dt - self._lasted
+        self.middle = dt * (MIDDLE if self._lasted else 0.5)
+        if self.wanted:
+            self.allocate()
+
+    def force(self, velocity) -> None:
+        """Be told what forces have made of a velocity, m/s."""
+        if self.wanted:
+            copy_values(velocity, self.velocity)
+
+    def rub(self, velocity) -> None:
+        """Be told a velocity, m/s, before friction acts on it."""
+        if self.wanted:
+            self.allocate_friction()
+            copy_values(velocity, self._rubs)
+
+    def rubbed(self, velocity) -> None:
+        """Be told the same after that.
+
+        As friction may be stiff, the kick has the mean of what it had of it and what there is: it does not swing.
+        """
+        if self.wanted:
+            had = 0.5 if self._lasted else 0.0
+            add_gain(self.grid, self._rubs, velocity, -1.0)
+            add_gain(self.grid, self.friction, self.friction, had - 1.0)
+            add_gain(self.grid, self.friction, self._rubs, (had - 1.0) / self.acts)
+
+    def find(self, velocity, told, firm):
+        """Find with what velocity the faces would set out into a step as long as the last.
+
+        Args:
+            velocity: What the step has made of it, m/s.
+            told: What the particles have told, m/s.
+            firm: See ``films.find_films``.
+
+        Returns:
+            That velocity, m/s, to be continued as far as the other one before ``settle``; None where none is wanted.
+        """
+        if not self.wanted:
+            if self.velocity is not None:
+                ti.sync()  # what is dropped here may be in use
+                self.velocity = self.pressure = self.friction = self._rubs = None
+            self.clear()
+            return None
+        kick_kernels(self.grid.loops).find(velocity, told, self.velocity, firm, self.grid.n)
+        if self._rubs is not None:
+            add_gain(self.grid, self.velocity, self._rubs, 1.0)
+            add_gain(self.grid, self.velocity, self.friction, self.acts)
+        return self.velocity
+
+    def settle(self, velocity) -> None:
+        """Have the kick, once ``find``'s velocity and the other, m/s, go on beyond the surface."""
+        if self.wanted:
+            add_gain(self.grid, self.velocity, velocity, -1.0)
+            self.seconds = self.acts
+
+    def take_mean(self, pressure) -> None:
+        """Let a pressure that was found, Pa, be what has acted in the step: some of it by the kick, as the one before."""
+        if self.wanted:
+            part = self._lasted / (self._lasted + self.acts)
+            kick_kernels(self.grid.loops).take_mean(pressure, self.pressure, self.grid.n, part)
