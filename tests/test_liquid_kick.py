@@ -118,6 +118,27 @@ def test_a_longer_step_makes_no_blow_harder():
         assert energy(simulation) < 1.02 * first
 
 
+def test_friction_that_is_switched_off_is_not_in_the_next_kicks():
+    scene = water([1.0, 1.0], 32, [([0.0, 0.0], [1.0, 1.0])], fluid={"viscosity": 0.02, "gravity": [0.0, 0.0]})
+    simulation = tf.Simulation(scene)
+    swirl = [
+        lambda x, y: np.sin(np.pi * x) * np.cos(np.pi * y),
+        lambda x, y: -np.cos(np.pi * x) * np.sin(np.pi * y),
+    ]
+    simulation.set(velocity=swirl)
+
+    def left(steps):
+        first = sum((u**2).sum() for u in simulation.to_numpy("velocity"))
+        for _ in range(steps):
+            simulation.step(0.02)
+        return sum((u**2).sum() for u in simulation.to_numpy("velocity")) / first
+
+    assert left(10) == pytest.approx(np.exp(-4 * np.pi**2 * 0.02 * 0.2), rel=0.02)
+    simulation.scene = scene.with_values({"fluid.viscosity": 0.0})
+    left(1)
+    assert left(10) > 0.99
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_drop_that_falls_on_a_floor_makes_no_energy_in_short_steps(dim):
     """What is thrown out is a film; in frames of 1/480 s there was up to 3 times the energy that there had been, at 44 m/s."""

@@ -83,6 +83,7 @@ class Kick:
         self.grid, self.wanted = grid, False
         self.velocity = self.pressure = self.friction = self._rubs = None
         self.seconds = self.acts = self.middle = self._lasted = 0.0
+        self._rubbed = False
 
     def allocate(self) -> None:
         """Have room for it, if there is none yet."""
@@ -157,6 +158,7 @@ class Kick:
             add_gain(self.grid, self._rubs, velocity, -1.0)
             add_gain(self.grid, self.friction, self.friction, had - 1.0)
             add_gain(self.grid, self.friction, self._rubs, (had - 1.0) / self.acts)
+            self._rubbed = True
 
     def find(self, velocity, told, firm):
         """Find with what velocity the faces would set out into a step as long as the last.
@@ -176,9 +178,13 @@ class Kick:
             self.clear()
             return None
         kick_kernels(self.grid.loops).find(velocity, told, self.velocity, firm, self.grid.n)
-        if self._rubs is not None:
+        if self._rubbed:
             add_gain(self.grid, self.velocity, self._rubs, 1.0)
             add_gain(self.grid, self.velocity, self.friction, self.acts)
+            self._rubbed = False
+        elif self.friction is not None:
+            ti.sync()
+            self.friction = self._rubs = None
         return self.velocity
 
     def settle(self, velocity) -> None:

@@ -45,9 +45,10 @@ def bytes_needed(scene: Scene) -> int:
         words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
-        words += (
-            2 * dim + 1 if reflects else dim if scene.liquid.transfer == "flip" else 0
-        )  # kick, told velocity, pressure before
+        if reflects:
+            words += 2 * dim + 1  # the kick, what particles have told, the pressure before
+        elif scene.liquid.transfer == "flip":
+            words += dim  # what particles have told
         words += 2 * dim if reflects and scene.fluid.viscosity else 0  # the kick of friction, and what that begins with
         words += most_particles(scene) * bytes_of_particle(dim) / 4 / padded
         # Counts and starts; of as many as cells at the most twice what each carries, its cell, its rank, its place in the order.
