@@ -280,7 +280,7 @@ found = {}
 for name in names:
     scene = tf.preset(name).with_values({"domain.resolution": 16, "liquid.foam": 1.0})
     simulation = tf.Simulation(scene)
-    for _ in range(3):
+    for _ in range(4):
         simulation.step()
     found |= {f"{name} {each}": simulation.to_numpy(each) for each in ("velocity", "pressure", "level set")}
     found |= {f"{name} {key}": values for key, values in simulation.liquid.particles.to_numpy().items()}
