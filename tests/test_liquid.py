@@ -113,8 +113,8 @@ def test_a_tank_that_is_shaken_has_waves_of_a_fifth_of_a_cell(level):
     modes = 4 / k**2 * own**2 * pull / 9.81 / (own**2 - w**2) * (np.sin(w * at) - w / own * np.sin(own * at))
     theory = -(modes * np.cos(k * (1 - 0.5 / cells))).sum(axis=1)
     assert abs(theory).max() < 0.2 / cells
-    # Of either direction 0.009 to 0.010, half of it by as much as the kick is less than a half.
-    assert np.sqrt(((found - theory) ** 2).mean() / (theory**2).mean()) < 0.012
+    # 0.0103 at the most: the kick is a little less than half of a step.
+    assert np.sqrt(((found - theory) ** 2).mean() / (theory**2).mean()) < 0.011
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_a_jet_gets_no_faster_in_the_corner_of_a_glass():
     simulation = tf.Simulation(tf.preset("pour").with_values({"domain.resolution": 64}))
     while simulation.time < 0.48:
         simulation.step()
-        assert fastest(simulation) < 6.0, "what falls from the spout has 3.5 m/s"
+        assert fastest(simulation) < 5.5, "what falls from the spout has 3.5 m/s"
 
 
 @pytest.mark.parametrize(

@@ -108,10 +108,8 @@ def reach_strip(c, I, m, s, core, was: IntArray, depth, given, width: ti.templat
     if any_asked == 1:
         # Not static: what is sampled is much to compile.
         for axis in range(s.n):
-            place, offset = (
-                Operator(_on_the_way, (I, ways, axis, way)),
-                address(axis * cells_of(s, way.n), ARRAY_BITS),
-            )
+            place = Operator(_on_the_way, (I, ways, axis, way))
+            offset = address(axis * cells_of(s, way.n), ARRAY_BITS)
             sample_strip(strip, Component(given.u, offset), place, values, way.n)
             strip.each(_put_way, (core.shift, c + offset, values, way.step))
     for k in range(m):

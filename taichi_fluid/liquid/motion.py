@@ -434,8 +434,8 @@ class Motion:
     def move(self, particles: Particles, velocity, dt: float, *, kicked=None, known: bool = False) -> None:
         """Move them through a velocity on faces, m/s, known all around them, for ``dt`` seconds.
 
-        They go by that halfway on; or straight on by what it is ``kicked`` to where they are, of which they keep what acts before they move. Where it is
-        ``known`` that their own velocities are those of the faces there, these are not asked for again.
+        They go by that halfway on; or straight on by what it is ``kicked`` to where they are, of which they keep what acts before
+        they move. Where it is ``known`` that their own velocities are those of the faces there, these are not asked for again.
 
         Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows, and who touches
         one keeps of its own velocity what does not go into it.

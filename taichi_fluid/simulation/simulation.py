@@ -338,9 +338,9 @@ class Simulation(Engine, Flow):
     def to_numpy(self, name: str) -> np.ndarray:
         """Values of ``"pressure"`` or of a carried quantity, shaped; ``"velocity"`` where it lies, ``(dim, *shape)``.
 
-        The pressure is the mean of the last step, as loads are, and so that of its middle, of a liquid that of its end; a
-        constant in it means nothing. With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere. Of a liquid
-        ``"level set"`` is the distance to its surface, m, negative in it.
+        The pressure is the mean of the last step, as loads are, and so that of its middle; a constant in it means nothing.
+        With solids, ``"fluid"`` is 0 in cells that they fill and 1 elsewhere. Of a liquid ``"level set"`` is the distance
+        to its surface, m, negative in it.
         """
         if name == "pressure":
             pressure = self.grid.to_numpy(self.state.pressure)
