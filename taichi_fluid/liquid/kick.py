@@ -6,7 +6,8 @@ turned by half of it before it moves, and keeps its speed; else it would lose ha
 with the particles, so that a liquid in a stream does what it does at rest.
 
 What is left of a pressure that did not last, as where a drop strikes a floor, is thrown back by as much as it has stopped, and that is
-taken off again by the next pressure. As a little less comes before than after (``BEFORE``), it dies out within some steps.
+taken off again by the next pressure. What goes back and forth so from step to step is eased (``EASED``), and a little less comes before
+than after (``BEFORE``): it dies out within some steps.
 (Andersen 1983, with one multiplier for both halves; Narain, Zehnder, Thomaszewski 2019 reflect a gas.)
 """
 
@@ -18,10 +19,12 @@ from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, kernel_family
 from ..physics.advection import add_gain
 
-BEFORE = 0.48
+BEFORE = 0.495
 """The part of a step for which what changes a velocity acts before the liquid moves."""
 MIDDLE = BEFORE + 0.5
 """The part of a step after which forces are those that act after it has moved: with those before, as of that, they are those of the middle."""
+EASED = 0.15
+"""The part that is left out of what a kick changes by back and forth, from one step to the next. What changes one way stays."""
 GROWTH = 1.25
 """For how many times as long a kick acts at the most as what it goes by did: that may be a blow, which a longer step does not make harder."""
 
@@ -37,6 +40,20 @@ def _find_at(c, I, s, velocity: Array, told: Array, forced: Array, firm: Array, 
         change, most = velocity[face] - told[face], ti.abs(forced[face] - told[face])
         part, little = ti.min(firm[c], firm[c - s[axis]]), ti.min(ti.max(change, -most), most)
         forced[face] = velocity[face] + part * change + (ti.f32(1.0) - part) * little
+
+
+@ti.func
+def _settle_at(c, I, s, kick: Array, velocity: Array, before: Array, change: Array, n, rates):
+    """The kick is what is set out with in place of a velocity; of what swings between it and those before a part is left out."""
+    for axis in ti.static(range(n.n)):
+        face = c + axis * cells_of(s, n)
+        now = rates[0] * (kick[face] - velocity[face])
+        last = ti.select(rates[1] > 0, rates[1] * before[face], now)
+        changes, changed = now - last, change[face]
+        swing = ti.select(changes * changed < 0, ti.min(ti.abs(changes), ti.abs(changed)), ti.f32(0.0))
+        now -= ti.f32(0.5 * EASED) * ti.select(changes > 0, swing, -swing)
+        change[face] = now - last
+        kick[face] = now / rates[0]
 
 
 @ti.func
@@ -57,10 +74,17 @@ def kick_kernels(loops):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _find_at, (velocity, told, forced, firm, n))
 
     @ti.kernel
+    def settle(
+        kick: Array, velocity: Array, before: Array, change: Array, n: IntVector, rate: ti.f32, rate_before: ti.f32
+    ):
+        rates = ti.Vector([rate, rate_before])
+        loops.each_cell_in(n * 0, n + 2, n, _settle_at, (kick, velocity, before, change, n, rates))
+
+    @ti.kernel
     def take_mean(pressure: Array, before: Array, n: IntVector, part: ti.f32):
         loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, part))
 
-    return find, take_mean
+    return find, settle, take_mean
 
 
 class Kick:
@@ -71,7 +95,8 @@ class Kick:
 
     Attributes:
         wanted: Whether it is to, from the next ``begin`` on, and from ``settle`` on it does.
-        velocity: By how much, m/s, on the faces; between ``force`` and ``find`` a velocity. None while there is none.
+        velocity: By how much, m/s, on the faces; between ``force`` and ``settle`` a velocity. None while there is none.
+        change: How much faster it changes the velocity than the kick before it did, m/s².
         pressure: The last one, Pa, as ``take_mean`` was given it.
         friction: How fast friction changes the velocity, m/s², as far as the kick has it.
         seconds: For how many seconds ``velocity`` is; 0 before the first.
@@ -81,16 +106,21 @@ class Kick:
 
     def __init__(self, grid: Grid):
         self.grid, self.wanted = grid, False
-        self.velocity = self.pressure = self.friction = self._rubs = None
+        self._drop()
         self.seconds = self.acts = self.middle = self._lasted = 0.0
         self._rubbed = False
 
     def allocate(self) -> None:
         """Have room for it, if there is none yet."""
         if self.velocity is None:
-            self.velocity, self.pressure = self.grid.velocity(), self.grid.array()
-            self.velocity.fill(0.0)
-            self.pressure.fill(0.0)
+            self.velocity, self._before, self.change = (self.grid.velocity() for _ in range(3))
+            self.pressure = self.grid.array()
+            for array in (self.velocity, self.change, self.pressure):
+                array.fill(0.0)
+
+    def _drop(self) -> None:
+        """Have no room for it."""
+        self.velocity = self._before = self.change = self.pressure = self.friction = self._rubs = None
 
     def allocate_friction(self) -> None:
         """Have room for that of friction, if there is none yet."""
@@ -102,13 +132,14 @@ class Kick:
         """Have room for what of it is ``kept`` by these names, and none until that is there."""
         if "kick" in names:
             self.allocate()
+            self.change.fill(0.0)
         if "friction" in names:
             self.allocate_friction()
         self.clear()
 
     def kept(self) -> dict[str, Any]:
         """What it is between two steps, by name."""
-        arrays = {"kick": self.velocity, "pressure": self.pressure, "friction": self.friction}
+        arrays = {"kick": self.velocity, "change": self.change, "pressure": self.pressure, "friction": self.friction}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def clear(self) -> None:
@@ -140,6 +171,7 @@ class Kick:
     def force(self, velocity) -> None:
         """Be told what forces have made of a velocity, m/s."""
         if self.wanted:
+            self.velocity, self._before = self._before, self.velocity
             copy_values(velocity, self.velocity)
 
     def rub(self, velocity) -> None:
@@ -174,7 +206,7 @@ class Kick:
         if not self.wanted:
             if self.velocity is not None:
                 ti.sync()  # what is dropped here may be in use
-                self.velocity = self.pressure = self.friction = self._rubs = None
+                self._drop()
             self.clear()
             return None
         kick_kernels(self.grid.loops).find(velocity, told, self.velocity, firm, self.grid.n)
@@ -190,7 +222,9 @@ class Kick:
     def settle(self, velocity) -> None:
         """Have the kick, once ``find``'s velocity and the other, m/s, go on beyond the surface."""
         if self.wanted:
-            add_gain(self.grid, self.velocity, velocity, -1.0)
+            arrays = self.velocity, velocity, self._before, self.change
+            rates = 1 / self.acts, 1 / self.seconds if self.seconds else 0.0
+            kick_kernels(self.grid.loops).settle(*arrays, self.grid.n, *rates)
             self.seconds = self.acts
 
     def take_mean(self, pressure) -> None:

@@ -46,7 +46,7 @@ def bytes_needed(scene: Scene) -> int:
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
         if reflects:
-            words += 2 * dim + 1  # the kick, what particles have told, the pressure before
+            words += 4 * dim + 1  # three of the kick, what particles have told, the pressure before
         elif scene.liquid.transfer == "flip":
             words += dim  # what particles have told
         words += 2 * dim if reflects and scene.fluid.viscosity else 0  # the kick of friction, and what that begins with
@@ -74,7 +74,9 @@ def bytes_of_state(scene: Scene) -> int:
     if scene.liquid is not None:
         words += 3  # surface, what is made up for, marks
         if scene.solver.scheme == "reflection":
-            words += dim + 1 + (dim if scene.fluid.viscosity else 0)  # the kick, the pressure before, that of friction
+            words += (
+                2 * dim + 1 + (dim if scene.fluid.viscosity else 0)
+            )  # two of the kick, the pressure before, that of friction
         words += dim if scene.fluid.viscosity and scene.solids else 0  # what solids know friction by
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0
