@@ -104,6 +104,9 @@ class Kick:
         middle: When they do, in seconds after the step has begun.
     """
 
+    velocity: Any
+    change: Any
+
     def __init__(self, grid: Grid):
         self.grid, self.wanted = grid, False
         self._drop()
