@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import taichi_fluid as tf
+from taichi_fluid.grid import Grid
+from taichi_fluid.liquid.kick import EASED, Kick
 from taichi_fluid.validation.water import energy, fastest, water
 
 ENDLESS = {"boundaries": [["periodic"] * 2, ["free-slip", "open"]]}
@@ -118,6 +120,29 @@ def test_a_longer_step_makes_no_blow_harder():
     for dt in (1e-6, 5e-3, 1e-6, 5e-3):
         simulation.step(dt)
         assert energy(simulation) < 1.02 * first
+
+
+def test_what_swings_in_a_kick_is_eased_and_what_goes_one_way_stays():
+    """By the lesser of the last two changes; per second, whatever steps are, and not across a beginning."""
+    grid = Grid((4, 4), 0.25)
+    kick, still = Kick(grid), grid.velocity()
+    kick.wanted = True
+    still.fill(0.0)
+
+    def settled(rate, dt=0.1):
+        kick.begin(dt)
+        kick.force(still)
+        kick.velocity.fill(rate * dt)
+        kick.settle(still)
+        found = kick.velocity.to_numpy() / dt
+        assert found == pytest.approx(np.full(len(found), found[0]), rel=1e-5)
+        return found[0]
+
+    assert [settled(rate, dt) for rate, dt in ((1, 0.1), (2, 0.2), (4, 0.05), (5, 0.1))] == pytest.approx([1, 2, 4, 5])
+    assert settled(2) == pytest.approx(2 + 0.5 * EASED * 1, rel=1e-4)  # 1 up, now 3 down
+    kick.clear()
+    assert [settled(rate) for rate in (1, -1)] == pytest.approx([1, -1])
+    assert settled(1) == pytest.approx(1 - 0.5 * EASED * 2, rel=1e-4)
 
 
 def test_friction_that_is_switched_off_is_not_in_the_next_kicks():

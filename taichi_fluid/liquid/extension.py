@@ -1,11 +1,8 @@
 """Velocities continued from where they are known into the air and into solids, layer by layer."""
 
-import math
-from dataclasses import replace
 from typing import Any
 
 from .._ti import argument, ti
-from ..boundaries.sides import Boundary, Side
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
@@ -97,20 +94,20 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
 
 
 @ti.func
-def _told_by(ways, u: Array, known: Array, layer):
-    """What the first of three faces in a row, which is known, tells one before them: of the first layer that the velocity goes on to change
-    as it does up to there.
+def _told_by(ways, u: Array, known: Array, goes_on):
+    """What the first of three faces in a row, which is known, tells one before them: as far as it ``goes_on``, a part, that the velocity
+    changes on as it does up to there.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
     fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
     value = u[ways[0]]
-    if layer == 1 and known[ways[1]] == 1:
+    if goes_on > 0 and known[ways[1]] == 1:
         if known[ways[2]] == 1:
             last, before = value - u[ways[1]], u[ways[1]] - u[ways[2]]
             if last * before > 0:
                 most = ti.f32(2.0) * ti.abs(before)
-                value += ti.min(ti.max(last, -most), most)
+                value += goes_on * ti.min(ti.max(last, -most), most)
     return value
 
 
@@ -119,6 +116,17 @@ def _distance_at(face, s, faces, axis: ti.template()):
     """Distance to the surface at a face."""
     c = face - axis * cells_of(s, faces.n)
     return ti.f32(0.5) * (faces.phi[c] + faces.phi[c - s[axis]])
+
+
+@ti.func
+def _goes_on(face, s, faces, axis: ti.template()):
+    """How far a velocity changes on to a face as before it: of the first layer, but in films to what particles say something of. There,
+    where what is found is told on by the particles and found anew, it would run away.
+    """
+    part, c = ti.cast(faces.layer == 1, ti.f32), face - axis * cells_of(s, faces.n)
+    if faces.known[face] == AIRBORNE:
+        part *= fast_max(faces.firm[c], faces.firm[c - s[axis]])
+    return part
 
 
 @ti.func
@@ -152,6 +160,7 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                 told |= _tells(known[_face_beyond(face, I, s, faces, axis, k, 2 * side - 1)], layer)
         if told == 1:
             total, total_also, parts = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
+            goes_on = _goes_on(face, s, faces, axis)
             away = _distance_at(face, s, faces, axis)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
@@ -162,8 +171,8 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                         if ti.static(faces.wraps):
                             for steps in ti.static(range(2, 4)):
                                 ways[steps - 1] = _face_beyond(face, I, s, faces, axis, k, steps * (2 * side - 1))
-                        total += part * _told_by(ways, u, known, layer)
-                        total_also += part * _told_by(ways, also, known, layer)
+                        total += part * _told_by(ways, u, known, goes_on)
+                        total_also += part * _told_by(ways, also, known, goes_on)
                         parts += part
             if parts > 0:
                 u[face], also[face] = total / parts, total_also / parts
@@ -222,14 +231,15 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
 
 @argument
 class _Faces:
-    """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, the rows that have such
-    faces and, behind them all, those that have airborne ones, and the layer that comes next.
+    """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, where that is ``firm``, the
+    rows that have such faces and, behind them all, those that have airborne ones, and the layer that comes next.
     """
 
     u: object
     also: object
     known: object
     phi: object
+    firm: object
     least: object
     rows: object
     n: object
@@ -376,13 +386,14 @@ def extension_kernels(loops, wraps):
         also: Array,
         known: Array,
         phi: Array,
+        firm: Array,
         least: ti.f32,
         rows: Array,
         n: Index,
         layer: ti.f32,
         wrap: Index,
     ):
-        faces = _Faces(velocity, also, known, phi, least, rows, n, layer, wrap, wraps)
+        faces = _Faces(velocity, also, known, phi, firm, least, rows, n, layer, wrap, wraps)
         if ti.static(width > 1):
             begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
@@ -416,23 +427,6 @@ def extension_kernels(loops, wraps):
     return mark_weighed, mark_wet, mark_rows, extend, clear_unknown, slip, restore_walls
 
 
-def smooth_walls(walls: Walls) -> Walls:
-    """Sides of a box as particles see them: friction is for ``Viscosity`` alone, which knows how far from a wall it reaches.
-
-    Nor does an inflow hold what passes along it: what comes in has its own velocity, and what is there another.
-    """
-
-    def smooth(side: Side) -> Side:
-        changed: dict[str, Any] = {"parts": tuple(replace(part, side=smooth(part.side)) for part in side.parts)}
-        if side.kind.is_closed:
-            changed |= {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
-        elif side.kind.through == "given":
-            changed |= {"kind": replace(side.kind, slip_length=math.inf)}
-        return replace(side, **changed)
-
-    return Walls(walls.grid, [[smooth(side) for side in pair] for pair in walls.sides], fills=True)
-
-
 class Extension:
     """Continues velocities of one grid.
 
@@ -453,21 +447,22 @@ class Extension:
     def from_particles(self, velocity, weight, phi, layers: int) -> None:
         """Continue from faces with a ``weight``, which is overwritten, away from a surface ``phi``, m."""
         self._kernels.mark_weighed(weight, self.grid.n)
-        self._extend((velocity, velocity), weight, phi, layers)
+        self._extend((velocity, velocity), weight, (phi, phi), layers)
 
-    def from_liquid(self, velocity, known, phi, open, layers: int, also=None) -> None:
+    def from_liquid(self, velocity, known, phi, firm, open, layers: int, also=None) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        Another velocity that is ``also`` given goes on from the same faces, as far. What particles say of themselves farther than a
+        Another velocity that is ``also`` given goes on from the same faces, as far; where no film is, it is ``firm`` (``find_films``). What particles say of themselves farther than a
         layer away stays, as spray flies on its own, and is continued for two layers, so that it does not fly into what is at rest;
         else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         both = velocity, velocity if also is None else also
-        self._extend(both, known, phi, layers)
+        surface = phi, firm
+        self._extend(both, known, surface, layers)
         self._kernels.clear_unknown(*both, known, self.grid.n)
         for layer in SPRAY_LAYERS:
-            self._continue(both, known, phi, layer)
+            self._continue(both, known, surface, layer)
         if self.solids is not None:
             self._kernels.slip(*both, *self.solids.arguments())
 
@@ -476,14 +471,14 @@ class Extension:
         self._kernels.restore_walls(velocity, gathered, open, self.grid.n, self._seams.wrap)
         self._seams.close(velocity, self.grid.dim)
 
-    def _extend(self, both: tuple[Any, Any], known, phi, layers: int) -> None:
+    def _extend(self, both: tuple[Any, Any], known, surface: tuple[Any, Any], layers: int) -> None:
         if self.grid.loops.rows:
             self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
-            self._continue(both, known, phi, layer + 1)
+            self._continue(both, known, surface, layer + 1)
 
-    def _continue(self, both: tuple[Any, Any], known, phi, layer: float) -> None:
+    def _continue(self, both: tuple[Any, Any], known, surface: tuple[Any, Any], layer: float) -> None:
         grid, wrap = self.grid, self._seams.wrap
         if grid.loops.rows:  # strips look at ghosts
             self._seams.close(known, grid.dim)
-        self._kernels.extend(*both, known, phi, LEAST * grid.dx, self._rows, grid.n, float(layer), wrap)
+        self._kernels.extend(*both, known, *surface, LEAST * grid.dx, self._rows, grid.n, float(layer), wrap)

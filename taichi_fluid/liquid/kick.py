@@ -58,9 +58,12 @@ def _settle_at(c, I, s, kick: Array, velocity: Array, before: Array, change: Arr
 
 @ti.func
 def _mean_at(c, I, s, pressure: Array, before: Array, part):
-    """The mean of a pressure and the one before, where there is any still, which becomes what there is now."""
+    """The mean of a pressure and the one before, where there are both, which becomes what there is now.
+
+    Where a solid or the air was there was none: what lies deep would have lost half of its weight there.
+    """
     now = pressure[c]
-    if now != 0:
+    if now != 0 and before[c] != 0:
         pressure[c] = now + part * (before[c] - now)
     before[c] = now
 
@@ -100,6 +103,7 @@ class Kick:
         pressure: The last one, Pa, as ``take_mean`` was given it.
         friction: How fast friction changes the velocity, m/s², as far as the kick has it.
         seconds: For how many seconds ``velocity`` is; 0 before the first.
+        keeps: What part of that with which they set out particles keep of it, in this step.
         acts: For how many seconds forces, friction and pressure act after the liquid has moved, in this step.
         middle: When they do, in seconds after the step has begun.
     """
@@ -110,7 +114,7 @@ class Kick:
     def __init__(self, grid: Grid):
         self.grid, self.wanted = grid, False
         self._drop()
-        self.seconds = self.acts = self.middle = self._lasted = 0.0
+        self.seconds = self.keeps = self.acts = self.middle = self._lasted = 0.0
         self._rubbed = False
 
     def allocate(self) -> None:
@@ -123,6 +127,7 @@ class Kick:
 
     def _drop(self) -> None:
         """Have no room for it."""
+        ti.sync()  # what is dropped here may be in use
         self.velocity = self._before = self.change = self.pressure = self.friction = self._rubs = None
 
     def allocate_friction(self) -> None:
@@ -133,9 +138,9 @@ class Kick:
 
     def allocate_for(self, names: Container[str]) -> None:
         """Have room for what of it is ``kept`` by these names, and none until that is there."""
+        self._drop()
         if "kick" in names:
             self.allocate()
-            self.change.fill(0.0)
         if "friction" in names:
             self.allocate_friction()
         self.clear()
@@ -148,15 +153,19 @@ class Kick:
     def clear(self) -> None:
         """Have none until the next ``settle``."""
         self.seconds = self._lasted = 0.0
+        for array in (self.pressure, self.friction):
+            if array is not None:
+                array.fill(0.0)
 
     def kicked(self, velocity, dt: float, out):
         """The velocity halfway through a step of ``dt`` seconds of what has one, m/s, now: ``out``; None where there is no kick."""
         longest = GROWTH * self.seconds
-        self._lasted = min(BEFORE * dt, longest)
+        self._lasted, half = min(BEFORE * dt, longest), min(0.5 * dt, longest)
         if not self._lasted:
             return None
+        self.keeps = self._lasted / half
         copy_values(velocity, out)
-        add_gain(self.grid, out, self.velocity, min(0.5 * dt, longest) / self.seconds)
+        add_gain(self.grid, out, self.velocity, half / self.seconds)
         return out
 
     def add(self, velocity) -> None:
@@ -208,7 +217,6 @@ class Kick:
         """
         if not self.wanted:
             if self.velocity is not None:
-                ti.sync()  # what is dropped here may be in use
                 self._drop()
             self.clear()
             return None

@@ -14,7 +14,7 @@ from ..kernels import copy_values
 from ..pressure.solver import SolveResult
 from .core import Core
 from .crowding import Crowding
-from .extension import Extension, smooth_walls
+from .extension import Extension
 from .foam import Foam
 from .free_surface import FreeSurface
 from .inlets import Inlets
@@ -26,7 +26,7 @@ from .particle_height import FAR
 from .particle_surface import ParticleSurface
 from .particles import FULL, Particles
 from .seeding import Seeding
-from .sides import Body
+from .sides import Body, smooth_walls
 from .sinks import Sinks
 from .spacing import Spacing
 from .surface_tension import REACH, SURE, SurfaceTension
@@ -69,26 +69,21 @@ class Liquid:
     ):
         self.grid, self.walls, self.solids = grid, walls, solids
         self._smooth = smooth_walls(walls)
-        self.particles, self.phi = Particles(grid), grid.array()
-        self.expansion = grid.array()
+        self.particles, self.phi, self.expansion = Particles(grid), grid.array(), grid.array()
         self._scratch, self._weight, self._told = scratch, grid.velocity(), None
         self.core, self.kick = Core(grid, walls, scratch, solids), Kick(grid)
         self._transfer, self._extension = Transfer(grid, scratch, walls), Extension(grid, solids, walls)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
-        self._there = LevelSet(grid, scratch, walls)
-        self._seeding = Seeding(grid, solids, self.core, walls)
+        self._there, self._seeding = LevelSet(grid, scratch, walls), Seeding(grid, solids, self.core, walls)
         self._crowding, self._spacing = Crowding(grid, walls, solids, self.core), Spacing(grid, solids, walls)
-        self.inlets = Inlets(grid, walls, solids)
+        self.inlets, self.motion = Inlets(grid, walls, solids), Motion(grid, walls, solids)
         self._sinks, self._drained, self.shallow = Sinks(grid), list[Body](), list[Body]()
-        self.motion = Motion(grid, walls, solids)
         self.projection: FreeSurface | None = None
         self._tension: SurfaceTension | None = None
         self.phi.fill(FAR * grid.dx)
-        self._gone = False  # whether what was the surface has gone along since it was found
-        self.target = self.steps = 0
-        self.pouring = set[int]()
+        self.target, self.steps, self.pouring = 0, 0, set[int]()
         self._known = False  # whether particles' own velocities are those of the faces there, as APIC leaves them
-        self._crossed = 1.0
+        self._gone, self._crossed = False, 1.0  # gone: whether what was the surface has moved since it was found
         self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
@@ -153,9 +148,8 @@ class Liquid:
         before, self._known = self.particles.count, False
         self.particles.place()
         self._seeding.fill(self.particles, *shape, velocity, time, dt)
-        added = self.particles.count - before
-        self.target += added
-        return added
+        self.target += self.particles.count - before
+        return self.particles.count - before
 
     def pour(
         self,
@@ -249,10 +243,9 @@ class Liquid:
         self.target = self.particles.count
         given = self._scratch.first
         copy_values(self.phi, given)
-        self._sort()
-        self._surface.find(self.particles, self.phi)
-        for _ in range(TIMES):
-            match(self.particles, self.solids, self.motion.seams, self.phi, given)
+        for times in range(TIMES + 1):
+            if times:
+                match(self.particles, self.solids, self.motion.seams, self.phi, given)
             self._sort()
             self._surface.find(self.particles, self.phi)
         copy_values(given, self.phi)
@@ -298,7 +291,7 @@ class Liquid:
         by, part = (velocity, 0.5) if kicked is None else (kicked, 1.0)
         self.motion.seams.close(by, self.grid.dim)
         self._there.go(self.phi, by, dt, part)
-        self.motion.move(self.particles, velocity, dt, kicked=kicked, known=self._known)
+        self.motion.move(self.particles, velocity, dt, kicked=kicked, keeps=self.kick.keeps, known=self._known)
         self._gone, self._known = True, False
         self.particles.scattered()
         self.core.advance(by, self.phi, dt, self._weight, part)
@@ -366,11 +359,12 @@ class Liquid:
             projection.hold_back(velocity, pressure, self.phi)
         return result
 
-    def extend(self, velocity, also=None) -> None:
-        """Continue a velocity that was projected beyond the surface, and another one with it."""
+    def extend(self, velocity, also=None, firm=None) -> None:
+        """Continue a velocity that was projected beyond the surface, and another one with it, where films are known or to be found."""
         assert self.projection is not None
-        known = self._weight, self.phi, self.projection.open, max(LAYERS, math.ceil(self._crossed + HIGHEST))
-        self._extension.from_liquid(velocity, *known, also)
+        firm = self._transfer.find_firm(self.phi) if firm is None else firm
+        layers = max(LAYERS, math.ceil(self._crossed + HIGHEST))
+        self._extension.from_liquid(velocity, self._weight, self.phi, firm, self.projection.open, layers, also)
         for each in (velocity,) if also is None else (velocity, also):
             self._smooth.fill_velocity(each, keep=True)
 
@@ -387,8 +381,8 @@ class Liquid:
         firm = self._transfer.find_firm(self.phi)
         kicked = self.kick.find(velocity, self._told, firm)
         if flip is not None:
-            self._extend_told()
-        self.extend(velocity, kicked)
+            self._extend_told(firm)
+        self.extend(velocity, kicked, firm)
         self.kick.settle(velocity)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._told, flip or 0.0, firm)
         self.steps += 1
@@ -403,18 +397,25 @@ class Liquid:
         if self._leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
 
+    def begin_kick(self, velocity) -> None:
+        """Begin to find the kick of a first step, by what is to become of a velocity: as if there had been no step before."""
+        self._crossed = 1.0
+        self._weight.fill(0.0)
+        self.remember(velocity)
+
     def find_kick(self, velocity) -> None:
-        """Find the kick of a first step, by what has become of a velocity since ``remember``: that is undone."""
-        self.extend(velocity, self.kick.find(velocity, self._told, self._transfer.find_firm(self.phi)))
+        """Find the kick of a first step, by what has become of a velocity since ``begin_kick``: that is undone."""
+        firm = self._transfer.find_firm(self.phi)
+        self.extend(velocity, self.kick.find(velocity, self._told, firm), firm)
         self.kick.settle(velocity)
         copy_values(self._told, velocity)
 
-    def _extend_told(self) -> None:
+    def _extend_told(self, firm) -> None:
         """Continue what FLIP goes by from the same faces as the velocity; at walls it stays what particles have said, of which these take."""
         assert self.projection is not None
         gathered = self._scratch.vector
         copy_values(self._told, gathered)
-        self.extend(self._told)
+        self.extend(self._told, firm=firm)
         self._extension.restore_walls(self._told, gathered, self.projection.open)
 
     def remember(self, velocity) -> None:

@@ -21,7 +21,6 @@ from ..kernels import (
 from ..operators.interpolation import has_ends, inside_box, sample, sample_velocity, step_to_corner, wrapped
 from ..operators.sampling import sample_strip_velocity
 from ..operators.vectors import is_finite, length
-from .kick import BEFORE
 from .particles import LOST, NOWHERE, Particles, set_vector, vector_at, zero_of
 from .sides import Seams, exits_of
 
@@ -431,11 +430,13 @@ class Motion:
         self.grid, self.solids = grid, solids
         self.exits, self.seams = exits_of(walls), Seams(grid, walls)
 
-    def move(self, particles: Particles, velocity, dt: float, *, kicked=None, known: bool = False) -> None:
+    def move(
+        self, particles: Particles, velocity, dt: float, *, kicked=None, keeps: float = 1.0, known: bool = False
+    ) -> None:
         """Move them through a velocity on faces, m/s, known all around them, for ``dt`` seconds.
 
-        They go by that halfway on; or straight on by what it is ``kicked`` to where they are, of which they keep what acts before
-        they move. Where it is ``known`` that their own velocities are those of the faces there, these are not asked for again.
+        They go by that halfway on; or straight on by what it is ``kicked`` to where they are, of which change they keep the part
+        ``keeps``. Where it is ``known`` that their own velocities are those of the faces there, these are not asked for again.
 
         Those that a solid has come over in this step go along with it; nobody passes a wall that the grid shows, and who touches
         one keeps of its own velocity what does not go into it.
@@ -444,7 +445,7 @@ class Motion:
         grid.require(grid.dim, velocity=velocity)
         kernels = motion_kernels(grid.loops, self.solids is not None, self.seams.any)
         step, room, number = dt / grid.dx, particles.room, particles.count
-        onward = (velocity, 0.5, 0.0) if kicked is None else (kicked, 0.0, 2 * BEFORE)
+        onward = (velocity, 0.5, 0.0) if kicked is None else (kicked, 0.0, keeps)
         moving = particles.position, particles.velocity, int(known), velocity, *onward
         if self.solids is None:
             kernels.move(*moving, grid.n, *self.exits, self.seams.period, step, room, number)

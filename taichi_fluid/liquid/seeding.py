@@ -43,7 +43,7 @@ from .lattice import (
     most_places,
     seed_of,
 )
-from .motion import IN_CELL, distance_at
+from .motion import IN_CELL, away_from, distance_at
 from .particles import FULL, NOWHERE, PER_AXIS, Cloud, Particles, set_vector, vector_at
 from .refill import Refill
 from .sides import Seams
@@ -203,11 +203,17 @@ def _drop_surplus_at(c, I, s, cloud, most, chance, draw):
 
 
 @ti.func
-def _drive_faces_at(c, I, s, u: Array, shape, speed, ground):
+def _drive_faces_at(c, I, s, u: Array, shape, speed, ground, given: ti.template()):
+    """Faces of what a shape moves have its velocity; those in walls and solids do if what lies before them does."""
     for axis in ti.static(range(s.n)):
-        x = ground.origin + (ti.cast(I, ti.f32) - ti.f32(0.5)) * ground.dx
-        x[axis] -= ti.f32(0.5) * ground.dx
-        if shape.distance(x, shape.a, shape.b, shape.radius) < ti.f32(RIM) * ground.dx:
+        x = ti.cast(I, ti.f32) - ti.f32(0.5)
+        x[axis] -= ti.f32(0.5)
+        x = ti.min(ti.max(x, ti.f32(0.0)), ti.cast(ground.n, ti.f32))
+        if ti.static(given):
+            away = distance_at(ground, x)
+            if away < 0:
+                x -= away * away_from(ground, x)
+        if shape.distance(ground.origin + x * ground.dx, shape.a, shape.b, shape.radius) < ti.f32(RIM) * ground.dx:
             u[c + axis * cells_of(s, ground.n)] = speed[axis]
 
 
@@ -278,9 +284,8 @@ def shape_kernels(loops, shape, given, cored, fitted, wraps):
         period: Point,
     ):
         ground = bare_solids(distance, n, origin, dx, period, wraps)
-        loops.each_cell_in(
-            n * 0 + 1, n + 2, n, _drive_faces_at, (velocity, Shape(distance_of, a, b, radius), speed, ground)
-        )
+        poured = Shape(distance_of, a, b, radius)
+        loops.each_cell_in(n * 0, n + 2, n, _drive_faces_at, (velocity, poured, speed, ground, given))
 
     return count_in_shape, drive_in_shape, drive_faces
 

@@ -1,13 +1,16 @@
 """What the sides of a box are to a liquid: which stop it, which let it out, and which are one with the other side of their axis."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .._ti import ti
 from ..boundaries.patches import places_on_side, shares_of
-from ..boundaries.sides import Side
+from ..boundaries.sides import Boundary, Side
 from ..boundaries.walls import Walls
 from ..grid import Grid
 from ..kernels import array_of, float_vector, int_vector
@@ -117,3 +120,20 @@ def exits_of(walls: Walls) -> tuple:
                 share * patch.kind.is_open for share, patch in zip(shares, side.patches, strict=True)
             )
     return _flags(walls, lambda side: side.is_all_open), array_of(exits, ti.i32)
+
+
+def smooth_walls(walls: Walls) -> Walls:
+    """Sides of a box as particles see them: friction is for ``Viscosity`` alone, which knows how far from a wall it reaches.
+
+    Nor does an inflow hold what passes along it: what comes in has its own velocity, and what is there another.
+    """
+
+    def smooth(side: Side) -> Side:
+        changed: dict[str, Any] = {"parts": tuple(replace(part, side=smooth(part.side)) for part in side.parts)}
+        if side.kind.is_closed:
+            changed |= {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
+        elif side.kind.through == "given":
+            changed |= {"kind": replace(side.kind, slip_length=math.inf)}
+        return replace(side, **changed)
+
+    return Walls(walls.grid, [[smooth(side) for side in pair] for pair in walls.sides], fills=True)

@@ -121,7 +121,7 @@ def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> It
     liquid.kick.wanted = True
     liquid.kick.begin(dt)
     liquid.kick.middle = 0.0  # as of where it begins
-    liquid.remember(velocity)
+    liquid.begin_kick(velocity)
     force(engine, dt)
     yield from diffuse_liquid(engine, dt)
     _project(engine, dt, again=engine.pressure_result is not None)
