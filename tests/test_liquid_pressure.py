@@ -116,12 +116,11 @@ def continued(values):
     dim = len(values)
     grid = Grid((16,) * dim, 1 / 16)
     phi = level_of(grid, grid.cell_centres()[1] - 0.5)
-    velocity, known, open_faces, firm = grid.velocity(), grid.velocity(), grid.velocity(), grid.array()
+    velocity, known, open_faces = grid.velocity(), grid.velocity(), grid.velocity()
     open_faces.fill(1.0)
-    firm.fill(1.0)
     values[0][:, 9:], values[1:, :, 10:] = 77.0, 77.0  # whatever is in the air
     velocity.from_numpy(values.astype(np.float32).ravel())
-    Extension(grid, None).from_liquid(velocity, known, phi, firm, open_faces, 3)
+    Extension(grid, None).from_liquid(velocity, known, phi, open_faces, 3)
     return grid.to_numpy(velocity)
 
 
@@ -144,14 +143,13 @@ def test_what_particles_say_within_a_solid_is_held_by_what_is_outside_and_spray_
     grid = Grid((16,) * dim, 1 / 16)
     phi = level_of(grid, grid.cell_centres()[1] - 0.5)
     for buried in (True, False):
-        velocity, known, open_faces, firm = grid.velocity(), grid.velocity(), grid.velocity(), grid.array()
-        firm.fill(1.0)
+        velocity, known, open_faces = grid.velocity(), grid.velocity(), grid.velocity()
         said, knows, opens = (np.full((dim, *(18,) * dim), value, np.float32) for value in (0.5, 0.0, 1.0))
         middle = (slice(6, 13), slice(10, 12), *[slice(6, 13)] * (dim - 2))
         said[(slice(None), *middle)], knows[(slice(None), *middle)], opens[:, :, 9:] = 9.0, 1.0, 1.0 - buried
         for array, values in ((velocity, said), (known, knows), (open_faces, opens)):
             array.from_numpy(values.ravel())
-        Extension(grid, None).from_liquid(velocity, known, phi, firm, open_faces, 3)
+        Extension(grid, None).from_liquid(velocity, known, phi, open_faces, 3)
         found = grid.to_numpy(velocity)[(0, slice(6, 11), 10, *[slice(6, 11)] * (dim - 2))]
         assert (found == (0.5 if buried else 9.0)).all(), buried
 

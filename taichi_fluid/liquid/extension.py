@@ -124,7 +124,7 @@ def _goes_on(face, s, faces, axis: ti.template()):
     where what is found is told on by the particles and found anew, it would run away.
     """
     part, c = ti.cast(faces.layer == 1, ti.f32), face - axis * cells_of(s, faces.n)
-    if faces.known[face] == AIRBORNE:
+    if faces.films == 1 and faces.known[face] == AIRBORNE:
         part *= fast_max(faces.firm[c], faces.firm[c - s[axis]])
     return part
 
@@ -231,8 +231,8 @@ def _extend_strip(c, I, m, s, faces, width: ti.template()):
 
 @argument
 class _Faces:
-    """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, where that is ``firm``, the
-    rows that have such faces and, behind them all, those that have airborne ones, and the layer that comes next.
+    """A velocity, another one that goes on like it, which of their faces are ``known``, the distance to a surface, where that is ``firm``, if it has
+    ``films``, the rows that have such faces and, behind them all, those that have airborne ones, and the layer that comes next.
     """
 
     u: object
@@ -240,6 +240,7 @@ class _Faces:
     known: object
     phi: object
     firm: object
+    films: object
     least: object
     rows: object
     n: object
@@ -387,13 +388,14 @@ def extension_kernels(loops, wraps):
         known: Array,
         phi: Array,
         firm: Array,
+        films: ti.i32,
         least: ti.f32,
         rows: Array,
         n: Index,
         layer: ti.f32,
         wrap: Index,
     ):
-        faces = _Faces(velocity, also, known, phi, firm, least, rows, n, layer, wrap, wraps)
+        faces = _Faces(velocity, also, known, phi, firm, films, least, rows, n, layer, wrap, wraps)
         if ti.static(width > 1):
             begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
@@ -447,18 +449,19 @@ class Extension:
     def from_particles(self, velocity, weight, phi, layers: int) -> None:
         """Continue from faces with a ``weight``, which is overwritten, away from a surface ``phi``, m."""
         self._kernels.mark_weighed(weight, self.grid.n)
-        self._extend((velocity, velocity), weight, (phi, phi), layers)
+        self._extend((velocity, velocity), weight, (phi, phi, 0), layers)
 
-    def from_liquid(self, velocity, known, phi, firm, open, layers: int, also=None) -> None:
+    def from_liquid(self, velocity, known, phi, open, layers: int, also=None, firm=None) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        Another velocity that is ``also`` given goes on from the same faces, as far; where no film is, it is ``firm`` (``find_films``). What particles say of themselves farther than a
+        Another velocity that is ``also`` given goes on from the same faces, as far. Where what particles say is not ``firm`` (``find_films``),
+        they do not go on to change. What particles say of themselves farther than a
         layer away stays, as spray flies on its own, and is continued for two layers, so that it does not fly into what is at rest;
         else the velocity becomes 0. What lies within solids slides along them.
         """
         self._kernels.mark_wet(known, phi, open, self.grid.n)
         both = velocity, velocity if also is None else also
-        surface = phi, firm
+        surface = (phi, phi, 0) if firm is None else (phi, firm, 1)
         self._extend(both, known, surface, layers)
         self._kernels.clear_unknown(*both, known, self.grid.n)
         for layer in SPRAY_LAYERS:
@@ -471,13 +474,13 @@ class Extension:
         self._kernels.restore_walls(velocity, gathered, open, self.grid.n, self._seams.wrap)
         self._seams.close(velocity, self.grid.dim)
 
-    def _extend(self, both: tuple[Any, Any], known, surface: tuple[Any, Any], layers: int) -> None:
+    def _extend(self, both: tuple[Any, Any], known, surface: tuple[Any, Any, int], layers: int) -> None:
         if self.grid.loops.rows:
             self._kernels.mark_rows(known, self._rows, self.grid.n)
         for layer in range(layers):
             self._continue(both, known, surface, layer + 1)
 
-    def _continue(self, both: tuple[Any, Any], known, surface: tuple[Any, Any], layer: float) -> None:
+    def _continue(self, both: tuple[Any, Any], known, surface: tuple[Any, Any, int], layer: float) -> None:
         grid, wrap = self.grid, self._seams.wrap
         if grid.loops.rows:  # strips look at ghosts
             self._seams.close(known, grid.dim)

@@ -15,6 +15,7 @@ from collections.abc import Container
 from typing import Any
 
 from .._ti import ti
+from ..boundaries.solids import Solids
 from ..grid import Grid
 from ..kernels import Array, cells_of, copy_values, kernel_family
 from ..physics.advection import add_gain
@@ -25,6 +26,8 @@ MIDDLE = BEFORE + 0.5
 """The part of a step after which forces are those that act after it has moved: with those before, as of that, they are those of the middle."""
 EASED = 0.15
 """The part that is left out of what a kick changes by back and forth, from one step to the next. What changes one way stays."""
+HIDDEN = -1e30
+"""The pressure before, Pa, of what was all solid."""
 GROWTH = 1.25
 """For how many times as long a kick acts at the most as what it goes by did: that may be a blow, which a longer step does not make harder."""
 
@@ -57,19 +60,33 @@ def _settle_at(c, I, s, kick: Array, velocity: Array, before: Array, change: Arr
 
 
 @ti.func
-def _mean_at(c, I, s, pressure: Array, before: Array, part):
-    """The mean of a pressure and the one before, where there are both, which becomes what there is now.
+def _is_hidden(c, I, s, open: Array, n):
+    """Whether a cell of the box lies all in solids."""
+    hidden = (I >= 1).all() and (n >= I).all()
+    if hidden:
+        for axis in ti.static(range(s.n)):
+            face = c + axis * cells_of(s, n)
+            hidden = hidden and open[face] == 0 and open[face + s[axis]] == 0
+    return hidden
 
-    Where a solid or the air was there was none: what lies deep would have lost half of its weight there.
+
+@ti.func
+def _mean_at(c, I, s, pressure: Array, before: Array, open: Array, n, part, given: ti.template()):
+    """The mean of a pressure and the one before, where there is any still, which becomes what there is now.
+
+    What was hidden in a solid had none: where it lies deep, half of its weight would be lacking.
     """
     now = pressure[c]
-    if now != 0 and before[c] != 0:
+    if now != 0 and before[c] != ti.f32(HIDDEN):
         pressure[c] = now + part * (before[c] - now)
     before[c] = now
+    if ti.static(given):
+        if now == 0 and _is_hidden(c, I, s, open, n):
+            before[c] = ti.f32(HIDDEN)
 
 
 @kernel_family
-def kick_kernels(loops):
+def kick_kernels(loops, given):
     IntVector = loops.IntVector
 
     @ti.kernel
@@ -84,8 +101,8 @@ def kick_kernels(loops):
         loops.each_cell_in(n * 0, n + 2, n, _settle_at, (kick, velocity, before, change, n, rates))
 
     @ti.kernel
-    def take_mean(pressure: Array, before: Array, n: IntVector, part: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, part))
+    def take_mean(pressure: Array, before: Array, open: Array, n: IntVector, part: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, open, n, part, given))
 
     return find, settle, take_mean
 
@@ -95,6 +112,7 @@ class Kick:
 
     Args:
         grid: A staggered grid.
+        solids: What stands in it.
 
     Attributes:
         wanted: Whether it is to, from the next ``begin`` on, and from ``settle`` on it does.
@@ -111,8 +129,9 @@ class Kick:
     velocity: Any
     change: Any
 
-    def __init__(self, grid: Grid):
-        self.grid, self.wanted = grid, False
+    def __init__(self, grid: Grid, solids: Solids | None = None):
+        self.grid, self.solids, self.wanted = grid, solids, False
+        self._kernels = kick_kernels(grid.loops, solids is not None)
         self._drop()
         self.seconds = self.keeps = self.acts = self.middle = self._lasted = 0.0
         self._rubbed = False
@@ -220,7 +239,7 @@ class Kick:
                 self._drop()
             self.clear()
             return None
-        kick_kernels(self.grid.loops).find(velocity, told, self.velocity, firm, self.grid.n)
+        self._kernels.find(velocity, told, self.velocity, firm, self.grid.n)
         if self._rubbed:
             add_gain(self.grid, self.velocity, self._rubs, 1.0)
             add_gain(self.grid, self.velocity, self.friction, self.acts)
@@ -235,11 +254,12 @@ class Kick:
         if self.wanted:
             arrays = self.velocity, velocity, self._before, self.change
             rates = 1 / self.acts, 1 / self.seconds if self.seconds else 0.0
-            kick_kernels(self.grid.loops).settle(*arrays, self.grid.n, *rates)
+            self._kernels.settle(*arrays, self.grid.n, *rates)
             self.seconds = self.acts
 
     def take_mean(self, pressure) -> None:
         """Let a pressure that was found, Pa, be what has acted in the step: some of it by the kick, as the one before."""
         if self.wanted:
             part = self._lasted / (self._lasted + self.acts)
-            kick_kernels(self.grid.loops).take_mean(pressure, self.pressure, self.grid.n, part)
+            open = self.velocity if self.solids is None else self.solids.open
+            self._kernels.take_mean(pressure, self.pressure, open, self.grid.n, part)

@@ -71,7 +71,7 @@ class Liquid:
         self._smooth = smooth_walls(walls)
         self.particles, self.phi, self.expansion = Particles(grid), grid.array(), grid.array()
         self._scratch, self._weight, self._told = scratch, grid.velocity(), None
-        self.core, self.kick = Core(grid, walls, scratch, solids), Kick(grid)
+        self.core, self.kick = Core(grid, walls, scratch, solids), Kick(grid, solids)
         self._transfer, self._extension = Transfer(grid, scratch, walls), Extension(grid, solids, walls)
         self._surface = ParticleSurface(grid, walls, solids, self.core, scratch.second)
         self._there, self._seeding = LevelSet(grid, scratch, walls), Seeding(grid, solids, self.core, walls)
@@ -225,7 +225,7 @@ class Liquid:
     def begin(self, velocity) -> None:
         """Begin with what was added: its velocity on the faces, and beyond the surface; the core has the velocity that is there."""
         self.expansion.fill(0.0)
-        self._known = False
+        self._known, self._crossed = False, 1.0
         self.core.keep_velocity(velocity)
         self._transfer.to_faces(self.particles, velocity, self._weight)
         self.core.take_over(velocity, self._weight)
@@ -360,11 +360,10 @@ class Liquid:
         return result
 
     def extend(self, velocity, also=None, firm=None) -> None:
-        """Continue a velocity that was projected beyond the surface, and another one with it, where films are known or to be found."""
+        """Continue a velocity that was projected beyond the surface, and another one with it; ``firm`` is where there are no films."""
         assert self.projection is not None
-        firm = self._transfer.find_firm(self.phi) if firm is None else firm
-        layers = max(LAYERS, math.ceil(self._crossed + HIGHEST))
-        self._extension.from_liquid(velocity, self._weight, self.phi, firm, self.projection.open, layers, also)
+        known = self._weight, self.phi, self.projection.open, max(LAYERS, math.ceil(self._crossed + HIGHEST))
+        self._extension.from_liquid(velocity, *known, also, firm)
         for each in (velocity,) if also is None else (velocity, also):
             self._smooth.fill_velocity(each, keep=True)
 
@@ -381,8 +380,8 @@ class Liquid:
         firm = self._transfer.find_firm(self.phi)
         kicked = self.kick.find(velocity, self._told, firm)
         if flip is not None:
-            self._extend_told(firm)
-        self.extend(velocity, kicked, firm)
+            self._extend_told()
+        self.extend(velocity, kicked, firm if flip is None else None)
         self.kick.settle(velocity)
         self._transfer.from_faces(self.particles, velocity, None if flip is None else self._told, flip or 0.0, firm)
         self.steps += 1
@@ -399,23 +398,23 @@ class Liquid:
 
     def begin_kick(self, velocity) -> None:
         """Begin to find the kick of a first step, by what is to become of a velocity: as if there had been no step before."""
-        self._crossed = 1.0
-        self._weight.fill(0.0)
         self.remember(velocity)
+        self.particles.place()
+        self.begin(velocity)
+        copy_values(self._told, velocity)
 
     def find_kick(self, velocity) -> None:
         """Find the kick of a first step, by what has become of a velocity since ``begin_kick``: that is undone."""
-        firm = self._transfer.find_firm(self.phi)
-        self.extend(velocity, self.kick.find(velocity, self._told, firm), firm)
+        self.extend(velocity, self.kick.find(velocity, self._told, self._transfer.find_firm(self.phi)))
         self.kick.settle(velocity)
         copy_values(self._told, velocity)
 
-    def _extend_told(self, firm) -> None:
+    def _extend_told(self) -> None:
         """Continue what FLIP goes by from the same faces as the velocity; at walls it stays what particles have said, of which these take."""
         assert self.projection is not None
         gathered = self._scratch.vector
         copy_values(self._told, gathered)
-        self.extend(self._told, firm=firm)
+        self.extend(self._told)
         self._extension.restore_walls(self._told, gathered, self.projection.open)
 
     def remember(self, velocity) -> None:
