@@ -17,7 +17,7 @@ from typing import Any
 from .._ti import ti
 from ..boundaries.solids import Solids
 from ..grid import Grid
-from ..kernels import Array, cells_of, copy_values, kernel_family
+from ..kernels import Array, Operator, cells_of, components, copy_values, fast_min, kernel_family, write_strip
 from ..physics.advection import add_gain
 
 BEFORE = 0.495
@@ -46,17 +46,21 @@ def _find_at(c, I, s, velocity: Array, told: Array, forced: Array, firm: Array, 
 
 
 @ti.func
-def _settle_at(c, I, s, kick: Array, velocity: Array, before: Array, change: Array, n, rates):
-    """The kick is what is set out with in place of a velocity; of what swings between it and those before a part is left out."""
-    for axis in ti.static(range(n.n)):
+def _settled(c, I, s, kick: Array, velocity: Array, before: Array, change: Array, n, rates):
+    """The kick, of what is set out with in place of a velocity, and how it has changed, per second, along each axis.
+
+    Of what swings between it and those before a part is left out.
+    """
+    found = ti.Vector([ti.f32(0.0)] * (2 * s.n))
+    for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
         now = rates[0] * (kick[face] - velocity[face])
         last = ti.select(rates[1] > 0, rates[1] * before[face], now)
         changes, changed = now - last, change[face]
-        swing = ti.select(changes * changed < 0, ti.min(ti.abs(changes), ti.abs(changed)), ti.f32(0.0))
+        swing = ti.select(changes * changed < 0, fast_min(ti.abs(changes), ti.abs(changed)), ti.f32(0.0))
         now -= ti.f32(0.5 * EASED) * ti.select(changes > 0, swing, -swing)
-        change[face] = now - last
-        kick[face] = now / rates[0]
+        found[axis], found[s.n + axis] = now / rates[0], now - last
+    return found
 
 
 @ti.func
@@ -87,7 +91,7 @@ def _mean_at(c, I, s, pressure: Array, before: Array, open: Array, n, part, give
 
 @kernel_family
 def kick_kernels(loops, given):
-    IntVector = loops.IntVector
+    IntVector, width = loops.IntVector, loops.width
 
     @ti.kernel
     def find(velocity: Array, told: Array, forced: Array, firm: Array, n: IntVector):
@@ -98,7 +102,15 @@ def kick_kernels(loops, given):
         kick: Array, velocity: Array, before: Array, change: Array, n: IntVector, rate: ti.f32, rate_before: ti.f32
     ):
         rates = ti.Vector([rate, rate_before])
-        loops.each_cell_in(n * 0, n + 2, n, _settle_at, (kick, velocity, before, change, n, rates))
+        settled = Operator(_settled, (kick, velocity, before, change, n, rates))
+        loops.each_strip_in(
+            n * 0,
+            n + 2,
+            n,
+            width,
+            write_strip,
+            (n, components((kick, loops.dim), (change, loops.dim)), width, settled),
+        )
 
     @ti.kernel
     def take_mean(pressure: Array, before: Array, open: Array, n: IntVector, part: ti.f32):
