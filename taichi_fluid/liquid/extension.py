@@ -94,20 +94,22 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
 
 
 @ti.func
-def _told_by(ways, u: Array, known: Array, goes_on):
-    """What the first of three faces in a row, which is known, tells one before them: as far as it ``goes_on``, a part, that the velocity
-    changes on as it does up to there.
+def _told_by(ways, u: Array, known: Array, own, goes_on):
+    """What the first of three faces in a row, which is known, tells one before them: if the first of ``goes_on`` is not 0, that the velocity
+    changes on as it does up to there; beyond the face's ``own`` as far as the second, a part, says.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
     fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
     value = u[ways[0]]
-    if goes_on > 0 and known[ways[1]] == 1:
+    if goes_on[0] > 0 and known[ways[1]] == 1:
         if known[ways[2]] == 1:
             last, before = value - u[ways[1]], u[ways[1]] - u[ways[2]]
             if last * before > 0:
-                most = ti.f32(2.0) * ti.abs(before)
-                value += goes_on * ti.min(ti.max(last, -most), most)
+                most, to_own = ti.f32(2.0) * ti.abs(before), own - value
+                change = ti.min(ti.max(last, -most), most)
+                little = ti.min(ti.max(change, ti.min(to_own, ti.f32(0.0))), ti.max(to_own, ti.f32(0.0)))
+                value += little + goes_on[1] * (change - little)
     return value
 
 
@@ -120,13 +122,13 @@ def _distance_at(face, s, faces, axis: ti.template()):
 
 @ti.func
 def _goes_on(face, s, faces, axis: ti.template()):
-    """How far a velocity changes on to a face as before it: of the first layer, but in films to what particles say something of. There,
-    where what is found is told on by the particles and found anew, it would run away.
+    """Whether a velocity changes on to a face as before it, as in the first layer, and how far it may go beyond what particles say of the
+    face: in films no farther, where they would tell that on, and it would run away.
     """
-    part, c = ti.cast(faces.layer == 1, ti.f32), face - axis * cells_of(s, faces.n)
+    goes_on, c = ti.Vector([ti.cast(faces.layer == 1, ti.f32), ti.f32(1.0)]), face - axis * cells_of(s, faces.n)
     if faces.films == 1 and faces.known[face] == AIRBORNE:
-        part *= fast_max(faces.firm[c], faces.firm[c - s[axis]])
-    return part
+        goes_on[1] = fast_max(faces.firm[c], faces.firm[c - s[axis]])
+    return goes_on
 
 
 @ti.func
@@ -171,8 +173,8 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                         if ti.static(faces.wraps):
                             for steps in ti.static(range(2, 4)):
                                 ways[steps - 1] = _face_beyond(face, I, s, faces, axis, k, steps * (2 * side - 1))
-                        total += part * _told_by(ways, u, known, goes_on)
-                        total_also += part * _told_by(ways, also, known, goes_on)
+                        total += part * _told_by(ways, u, known, u[face], goes_on)
+                        total_also += part * _told_by(ways, also, known, also[face], goes_on)
                         parts += part
             if parts > 0:
                 u[face], also[face] = total / parts, total_also / parts
@@ -454,8 +456,8 @@ class Extension:
     def from_liquid(self, velocity, known, phi, open, layers: int, also=None, firm=None) -> None:
         """Continue from the faces of cells where ``phi`` is negative; ``known`` has the marks of ``from_particles``, or of a call before.
 
-        Another velocity that is ``also`` given goes on from the same faces, as far. Where what particles say is not ``firm`` (``find_films``),
-        they do not go on to change. What particles say of themselves farther than a
+        Another velocity that is ``also`` given goes on from the same faces, as far. In films, where it is not ``firm`` (``find_films``),
+        neither goes beyond what particles say. What these say of themselves farther than a
         layer away stays, as spray flies on its own, and is continued for two layers, so that it does not fly into what is at rest;
         else the velocity becomes 0. What lies within solids slides along them.
         """
