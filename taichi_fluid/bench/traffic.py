@@ -193,7 +193,7 @@ TRAFFIC = {
     "film_kernels.measure": ("phi", "firm"),
     "kick_kernels.find": ("velocity told forced firm", "forced"),
     "kick_kernels.settle": ("kick velocity before change", "kick change"),
-    "kick_kernels.take_mean": ("pressure before open", "pressure before"),
+    "kick_kernels.take_mean": ("pressure before fluid", "pressure before"),
     "extension_kernels.mark_weighed": ("known", "known"),
     "extension_kernels.mark_wet": ("known phi open", "known"),
     "extension_kernels.mark_rows": ("known", ""),

@@ -94,22 +94,22 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
 
 
 @ti.func
-def _told_by(ways, u: Array, known: Array, own, goes_on):
-    """What the first of three faces in a row, which is known, tells one before them: if the first of ``goes_on`` is not 0, that the velocity
-    changes on as it does up to there; beyond the face's ``own`` as far as the second, a part, says.
+def _told_by(ways, u: Array, known: Array, layer, own, beyond):
+    """What the first of three faces in a row, which is known, tells one before them: of the first layer that the velocity goes on to change
+    as it does up to there; farther than to the face's ``own`` by a part, ``beyond``.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
     fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
     """
     value = u[ways[0]]
-    if goes_on[0] > 0 and known[ways[1]] == 1:
+    if layer == 1 and known[ways[1]] == 1:
         if known[ways[2]] == 1:
             last, before = value - u[ways[1]], u[ways[1]] - u[ways[2]]
             if last * before > 0:
                 most, to_own = ti.f32(2.0) * ti.abs(before), own - value
                 change = ti.min(ti.max(last, -most), most)
                 little = ti.min(ti.max(change, ti.min(to_own, ti.f32(0.0))), ti.max(to_own, ti.f32(0.0)))
-                value += little + goes_on[1] * (change - little)
+                value += little + beyond * (change - little)
     return value
 
 
@@ -121,14 +121,14 @@ def _distance_at(face, s, faces, axis: ti.template()):
 
 
 @ti.func
-def _goes_on(face, s, faces, axis: ti.template()):
-    """Whether a velocity changes on to a face as before it, as in the first layer, and how far it may go beyond what particles say of the
-    face: in films no farther, where they would tell that on, and it would run away.
+def _beyond_own(face, s, faces, axis: ti.template()):
+    """How far a velocity that changes on may go beyond what particles say of a face: in films no farther, where they would tell that on,
+    and it would run away.
     """
-    goes_on, c = ti.Vector([ti.cast(faces.layer == 1, ti.f32), ti.f32(1.0)]), face - axis * cells_of(s, faces.n)
+    part, c = ti.f32(1.0), face - axis * cells_of(s, faces.n)
     if faces.films == 1 and faces.known[face] == AIRBORNE:
-        goes_on[1] = fast_max(faces.firm[c], faces.firm[c - s[axis]])
-    return goes_on
+        part = fast_max(faces.firm[c], faces.firm[c - s[axis]])
+    return part
 
 
 @ti.func
@@ -162,7 +162,7 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                 told |= _tells(known[_face_beyond(face, I, s, faces, axis, k, 2 * side - 1)], layer)
         if told == 1:
             total, total_also, parts = ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)
-            goes_on = _goes_on(face, s, faces, axis)
+            beyond = _beyond_own(face, s, faces, axis)
             away = _distance_at(face, s, faces, axis)
             for k in ti.static(range(s.n)):
                 for side in ti.static(range(2)):
@@ -173,8 +173,8 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                         if ti.static(faces.wraps):
                             for steps in ti.static(range(2, 4)):
                                 ways[steps - 1] = _face_beyond(face, I, s, faces, axis, k, steps * (2 * side - 1))
-                        total += part * _told_by(ways, u, known, u[face], goes_on)
-                        total_also += part * _told_by(ways, also, known, also[face], goes_on)
+                        total += part * _told_by(ways, u, known, layer, u[face], beyond)
+                        total_also += part * _told_by(ways, also, known, layer, also[face], beyond)
                         parts += part
             if parts > 0:
                 u[face], also[face] = total / parts, total_also / parts

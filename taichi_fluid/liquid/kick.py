@@ -64,18 +64,7 @@ def _settled(c, I, s, kick: Array, velocity: Array, before: Array, change: Array
 
 
 @ti.func
-def _is_hidden(c, I, s, open: Array, n):
-    """Whether a cell of the box lies all in solids."""
-    hidden = (I >= 1).all() and (n >= I).all()
-    if hidden:
-        for axis in ti.static(range(s.n)):
-            face = c + axis * cells_of(s, n)
-            hidden = hidden and open[face] == 0 and open[face + s[axis]] == 0
-    return hidden
-
-
-@ti.func
-def _mean_at(c, I, s, pressure: Array, before: Array, open: Array, n, part, given: ti.template()):
+def _mean_at(c, I, s, pressure: Array, before: Array, fluid: Array, n, part, given: ti.template()):
     """The mean of a pressure and the one before, where there is any still, which becomes what there is now.
 
     What was hidden in a solid had none: where it lies deep, half of its weight would be lacking.
@@ -85,8 +74,9 @@ def _mean_at(c, I, s, pressure: Array, before: Array, open: Array, n, part, give
         pressure[c] = now + part * (before[c] - now)
     before[c] = now
     if ti.static(given):
-        if now == 0 and _is_hidden(c, I, s, open, n):
-            before[c] = ti.f32(HIDDEN)
+        if now == 0 and (I >= 1).all() and (n >= I).all():
+            if fluid[c] == 0:
+                before[c] = ti.f32(HIDDEN)
 
 
 @kernel_family
@@ -113,8 +103,8 @@ def kick_kernels(loops, given):
         )
 
     @ti.kernel
-    def take_mean(pressure: Array, before: Array, open: Array, n: IntVector, part: ti.f32):
-        loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, open, n, part, given))
+    def take_mean(pressure: Array, before: Array, fluid: Array, n: IntVector, part: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _mean_at, (pressure, before, fluid, n, part, given))
 
     return find, settle, take_mean
 
@@ -273,5 +263,5 @@ class Kick:
         """Let a pressure that was found, Pa, be what has acted in the step: some of it by the kick, as the one before."""
         if self.wanted:
             part = self._lasted / (self._lasted + self.acts)
-            open = self.velocity if self.solids is None else self.solids.open
-            self._kernels.take_mean(pressure, self.pressure, open, self.grid.n, part)
+            fluid = self.velocity if self.solids is None else self.solids.fluid
+            self._kernels.take_mean(pressure, self.pressure, fluid, self.grid.n, part)

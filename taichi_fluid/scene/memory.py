@@ -74,9 +74,7 @@ def bytes_of_state(scene: Scene) -> int:
     if scene.liquid is not None:
         words += 3  # surface, what is made up for, marks
         if scene.solver.scheme == "reflection":
-            words += (
-                2 * dim + 1 + (dim if scene.fluid.viscosity else 0)
-            )  # two of the kick, the pressure before, friction's
+            words += 2 * dim + 1 + (dim if scene.fluid.viscosity else 0)  # two of the kick, its pressure, its friction
         words += dim if scene.fluid.viscosity and scene.solids else 0  # what solids know friction by
         words += (2 * dim + dim * dim) * most_particles(scene) / padded
         words += 1.1 * (2 * dim + 1) if scene.liquid.foam else 0
