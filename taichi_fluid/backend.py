@@ -22,6 +22,8 @@ AUTO_ORDER = ("cuda", "vulkan", "metal", "cpu")
 COMPILING = "Kernels compile first, which can take a minute or two."
 """What to tell somebody who waits for the first step."""
 PROBE_SECONDS = 60
+FEW_PROCESSORS = 4
+"""As many as this, and Taichi's threads have one each: where there are more, nearly all of them find an idle one by themselves."""
 VULKAN_DEVICE = re.compile(r"Found Vulkan Device \d+ \((.+)\)")
 """How Taichi's trace names the device that it takes."""
 SOFTWARE = re.compile("llvmpipe|lavapipe|SwiftShader", re.IGNORECASE)
@@ -142,12 +144,34 @@ def start_here(arch: str, **options) -> None:
     """
     global _started
     ours = {"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **recommended_options(arch)}
+    before = _threads()
     ti.init(arch=getattr(ti, arch), **{**ours, **options})
     if impl.current_cfg().arch != getattr(ti, arch):
         raise BackendError(
             f"{arch} was asked for and TI_ARCH={os.environ.get('TI_ARCH')!r} overrules it: unset TI_ARCH."
         )
     _started = impl.get_runtime()
+    if arch == "cpu":
+        _keep_apart([thread for thread in _threads() if thread not in before])
+
+
+def _threads() -> list[int]:
+    """The threads of this process, the newest last; none where the system does not tell."""
+    return sorted(int(name) for name in os.listdir("/proc/self/task")) if sys.platform == "linux" else []
+
+
+def _keep_apart(threads: list[int]) -> None:
+    """Bind those of Taichi's threads that compute, its newest, each to a processor of its own, if it has one for each of a few.
+
+    All are woken by a thread that runs itself, so one of them finds no idle processor, is put on that of another, and stays there for
+    as long as loops are short: on two processors two threads were as fast as one (docs/performance.md). Who starts the process with
+    fewer processors, as by ``taskset``, has them free to go where there is room.
+    """
+    if sys.platform == "linux":
+        processors = sorted(os.sched_getaffinity(0))
+        if len(processors) == impl.current_cfg().cpu_max_num_threads <= FEW_PROCESSORS:
+            for thread, processor in zip(threads[-len(processors) :], processors, strict=True):
+                os.sched_setaffinity(thread, {processor})
 
 
 def warn_of_software() -> None:

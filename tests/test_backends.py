@@ -227,6 +227,28 @@ def test_our_own_start_takes_the_recommended_options_and_a_guests_is_left_alone(
     assert (done.returncode, printed(done)) == (0, ["False 0", "True 1", "True 1"]), done.stderr
 
 
+PROCESSORS = """
+import os, sys
+from taichi_fluid import backend
+given = set(map(int, sys.argv[2].split(",")))
+os.sched_setaffinity(0, given)
+for _ in range(2):
+    backend.start("cpu", cpu_max_num_threads=int(sys.argv[1]))
+    where = [os.sched_getaffinity(thread) for thread in map(int, os.listdir("/proc/self/task"))]
+    print(sorted(min(set_of) for set_of in where if len(set_of) < len(given)), os.sched_getaffinity(0) == given)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are bound on Linux alone")
+def test_each_thread_that_computes_has_a_processor_of_its_own_where_there_is_one_for_each():
+    """And the thread that launches has all; where there are more threads than processors, or fewer, none is bound."""
+    two = sorted(os.sched_getaffinity(0))[:2]
+    assert len(two) == 2, "bound threads want two processors"
+    for threads, bound in (2, two), (1, []), (3, []):
+        done = run("-c", PROCESSORS, str(threads), ",".join(map(str, two)))
+        assert (done.returncode, printed(done)) == (0, [f"{bound} True"] * 2), (threads, done.stderr)
+
+
 EVERY_VIEW = """
 import sys
 from scenes_for_tests import everything
