@@ -210,6 +210,8 @@ TRAFFIC = {
     "surface_kernels.balance": ("phi distance core?core!starts starts/full@starts", ""),
     "surface_kernels.wet_corners": ("phi distance", "out"),
     "surface_kernels.vent": ("phi pressure", ""),
+    "parting_kernels.part": ("before", ""),
+    "parting_kernels.let_go": ("phi", ""),
     "crowding_kernels.find_crowding": ("phi starts/full@starts weight/full@starts before velocity/full@starts", "out"),
     "core_kernels.reach": ("velocity phi", "reached"),
     "core_kernels.carry": ("reached", ""),

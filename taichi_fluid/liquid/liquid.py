@@ -112,7 +112,6 @@ class Liquid:
         self.pouring.clear()
         self._drained.clear()
         self.phi.fill(FAR * self.grid.dx)  # there was none
-        self._gone = False
         self.find_surface()
 
     def _empty(self) -> None:
@@ -120,7 +119,7 @@ class Liquid:
         self.core.clear()
         if self.has_foam:
             self.foam.particles.clear()
-        self._known = False
+        self._known = self._gone = False
         self.expansion.fill(0.0)
         self.kick.clear()
         self._surface.lift.fill(0.0)
@@ -249,7 +248,6 @@ class Liquid:
             self._sort()
             self._surface.find(self.particles, self.phi)
         copy_values(given, self.phi)
-        self._gone = False
         self.find_surface()
 
     def take_velocity(self, velocity) -> None:
@@ -258,8 +256,11 @@ class Liquid:
         self.kick.clear()
         self._known = True
 
-    def find_surface(self, pressure=None) -> None:
-        """Find where the particles are, who has left, and the surface: that which there was, gone along, as far as they show it."""
+    def find_surface(self, last: tuple[Any, Any, Sequence[float]] | None = None) -> None:
+        """Find where the particles are, who has left, and the surface: that which there was, gone along, as far as they show it.
+
+        ``last`` is what the step before has left, see ``ParticleSurface.find``.
+        """
         before = self.particles.count
         self._sort()
         if self._leaves:
@@ -267,7 +268,7 @@ class Liquid:
         if not self._gone:
             self._there.stay(self.phi)
         self._gone = False
-        self._surface.find(self.particles, self.phi, self._there.phi, pressure)
+        self._surface.find(self.particles, self.phi, self._there.phi, last)
         for shape in self._drained:
             self._sinks.open(self.phi, *shape)
         if self._drained:
@@ -366,6 +367,7 @@ class Liquid:
         self._extension.from_liquid(velocity, *known, also, firm)
         for each in (velocity,) if also is None else (velocity, also):
             self._smooth.fill_velocity(each, keep=True)
+        self._surface.parting.let_go(velocity, velocity if also is None else also, self.phi)
 
     def scatter(self, velocity, flip: float | None = None) -> None:
         """Continue a velocity beyond the surface, and give the particles theirs: by APIC, or FLIP with this ratio.
@@ -412,8 +414,7 @@ class Liquid:
     def _extend_told(self) -> None:
         """Continue what FLIP goes by from the same faces as the velocity; at walls it stays what particles have said, of which these take."""
         assert self.projection is not None
-        gathered = self._scratch.vector
-        copy_values(self._told, gathered)
+        copy_values(self._told, gathered := self._scratch.vector)
         self.extend(self._told)
         self._extension.restore_walls(self._told, gathered, self.projection.open)
 
@@ -474,9 +475,8 @@ class Liquid:
             self.foam.restore_state({name.removeprefix("foam/"): arrays[name] for name in names}, numbers["foam"])
 
     def _kept(self) -> dict[str, Any]:
-        kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift}
+        kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift} | self.kick.kept()
         kept |= {"core": self.core.marks} if self.core.active else {}
-        kept |= self.kick.kept()
         rubs = "viscosity" in vars(self) and self.solids is not None
         return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
 

@@ -1,5 +1,8 @@
 """The surface of a liquid from its particles: a signed distance, by those around a place and by the surface that there was."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
@@ -22,6 +25,7 @@ from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straighte
 from .motion import IN_CELL, away_from, distance_at
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
+from .parting import Parting
 from .row_marks import SOME, SURE, Mirrors, mark_strip, marked_around
 from .sides import CLOSED, WRAPS, Seams, ways_out
 
@@ -329,6 +333,7 @@ class ParticleSurface:
 
     Attributes:
         lift: By how many cells what particles show is to be raised, and that was; two numbers on the device.
+        parting: What lets it part from walls.
 
     Args:
         grid: The grid.
@@ -345,24 +350,26 @@ class ParticleSurface:
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if solids is not None and before is None else before
+        self.parting = Parting(grid, walls, solids, grid.array() if before is None else before)
         self.lift, self._partials = ti.ndarray(ti.f32, 2), room_for_partials(3)
         self.lift.fill(0.0)
 
     def _kernels_for(self, cored: bool):
         return surface_kernels(self.grid.costly_loops, self.solids is not None, cored, self._seams.any)
 
-    def find(self, particles: Particles, phi, there=None, pressure=None) -> None:
+    def find(self, particles: Particles, phi, there=None, last: tuple[Any, Any, Sequence[float]] | None = None) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
 
         Args:
             particles: Sorted.
             phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
             there: The same of a surface to stay at, as far as it lies near what particles show; its ghosts are set.
-            pressure: Of the last step, Pa: where it would hold the liquid to a solid air comes in.
+            last: What the step before has left, where it held the liquid to walls and solids, and air comes in: the pressure, Pa, and the
+                velocity on the faces, m/s; and the force, m/s².
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
         there, stays = (phi, 0.0) if there is None else (there, 1.0)
-        grid.require(phi=phi, there=there, pressure=phi if pressure is None else pressure)
+        grid.require(phi=phi, there=there, pressure=phi if last is None else last[0])
         if self.solids is None:
             origin = float_vector(grid.dim)(*grid.origin)
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
@@ -394,9 +401,11 @@ class ParticleSurface:
         if self.solids is not None:
             copy_values(phi, self._found)
             kernels.wet_corners(self._found, self._before, phi, *others, self._seams.period)
-            if pressure is not None:
-                kernels.vent(phi, pressure, self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period)
+            if last is not None:
+                kernels.vent(phi, last[0], self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period)
             self.fill_ghosts(phi)
+        if last is not None:
+            self.parting.part(phi, *last)
 
     def fill_ghosts(self, phi) -> None:
         """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""

@@ -1,7 +1,7 @@
 """A liquid in a flow: built as its scene says, and the stages of its step."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +103,8 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
 
     What it will be made to heed is how fast sides and solids are then.
     """
-    engine.liquid.find_surface(engine.state.pressure)
+    force = pull_on(engine.scene, engine.time)
+    engine.liquid.find_surface((engine.state.pressure, engine.state.velocity.current, force))
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
@@ -195,10 +196,10 @@ def make_foam(engine: Any, dt: float) -> None:
         )
 
 
-def pull_on(scene: Scene, time: float) -> float:
+def pull_on(scene: Scene, time: float) -> Sequence[float]:
     """The acceleration of a liquid by gravity and a body force at a ``time``, s, in m/s²."""
     force = scene.fluid.body_force
-    return math.hypot(*(scene.gravity if force is None else np.add(scene.gravity, at_time(force, time))))
+    return scene.gravity if force is None else np.add(scene.gravity, at_time(force, time)).tolist()
 
 
 def longest_dt(scene: Scene, time: float) -> float:
@@ -209,6 +210,6 @@ def longest_dt(scene: Scene, time: float) -> float:
     """
     if scene.liquid is None:
         return math.inf
-    dx, gravity, tension = scene.domain.dx, pull_on(scene, time), scene.liquid.surface_tension
+    dx, gravity, tension = scene.domain.dx, math.hypot(*pull_on(scene, time)), scene.liquid.surface_tension
     falling = math.sqrt(math.pi * dx / gravity) / 4 if gravity else math.inf
     return min(falling, math.sqrt(scene.fluid.rho * dx**3 / (4 * math.pi * tension)) if tension else math.inf)

@@ -254,7 +254,7 @@ class Simulation(Engine, Flow):
             )
         self.speed, self.lifted = speed, lifted * math.hypot(*self.scene.gravity)
         if self.liquid is not None:
-            self.lifted = pull_on(self.scene, self.time)
+            self.lifted = math.hypot(*pull_on(self.scene, self.time))
         return speed
 
     def stable_dt(self, speed: float) -> float:
