@@ -235,6 +235,7 @@ TRAFFIC = {
     "sink_kernels.open_to_air": ("phi", "phi"),
     "surface_gradient_kernels.subtract": ("inv_diag", ""),
     "surface_gradient_kernels.hold_back": ("open", ""),
+    "mirror_kernels.mirror": ("phi distance", "out"),
     "tension_kernels.smooth": ("a", "out"),
     "tension_kernels.find_curvature": ("a", "out"),
     "tension_kernels.press": ("phi", ""),

@@ -350,8 +350,8 @@ class Liquid:
             projection.update(self.phi)
         if tension and not again:
             if self._tension is None:
-                self._tension = SurfaceTension(self.grid, self._scratch, self.walls)
-            self._tension.find(self._there.continued(self.phi, REACH, SURE))
+                self._tension = SurfaceTension(self.grid, self._scratch, self.walls, self.solids)
+            self._tension.find(self._there.continued(self._tension.seen(self.phi), REACH, SURE))
             scale = dt * tension / (rho * self.grid.dx)
             self._tension.press(velocity, self.phi, projection.open, projection.solver.system, scale)
         told: dict[str, Any] = {"dt": dt, "rho": rho, "tolerance": tolerance, "expansion": self.expansion}

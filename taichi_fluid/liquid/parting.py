@@ -85,7 +85,9 @@ def _part_at(c, I, s, before: Array, phi: Array, pressure: Array, u: Array, wall
                     here, opposite = u[low + end * s[axis]], u[low + (1 - end) * s[axis]]
                     away = (opposite - walls.speed(c, I, s, axis, end)) * ti.f32(1.0 - 2.0 * end)
                     # ``let_go`` alone gives both the same, bit for bit.
-                    if (here == opposite and away > 0) or (pressure[c] < 0 and walls.is_film(c, I, s, before, axis, end) == 1):
+                    if (here == opposite and away > 0) or (
+                        pressure[c] < 0 and walls.is_film(c, I, s, before, axis, end) == 1
+                    ):
                         parts = ti.i32(1)
         if parts == 1:
             phi[c] = ti.f32(PARTED) * walls.solids.dx

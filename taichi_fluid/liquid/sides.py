@@ -131,7 +131,7 @@ def smooth_walls(walls: Walls) -> Walls:
     def smooth(side: Side) -> Side:
         changed: dict[str, Any] = {"parts": tuple(replace(part, side=smooth(part.side)) for part in side.parts)}
         if side.kind.is_closed:
-            changed |= {"kind": Boundary.FREE_SLIP, "velocity": (), "values": {}, "fluxes": {}}
+            changed |= {"kind": Boundary.FREE_SLIP, "velocity": (), "profiles": {}, "values": {}, "fluxes": {}}
         elif side.kind.through == "given":
             changed |= {"kind": replace(side.kind, slip_length=math.inf)}
         return replace(side, **changed)

@@ -9,12 +9,15 @@ Zemach 1992; at the surface as by Gibou et al. 2002, without a layer in which a 
 import numpy as np
 
 from .._ti import argument, ti
+from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid, Scratch
 from ..kernels import Array, cells_of, flat, kernel_family
 from ..operators.differences import gradient_at
 from ..operators.ghosts import across_seams
+from ..operators.interpolation import inside_box, sample, wrapped
 from ..pressure.system import part_to_surface
+from .motion import away_from, distance_at
 from .sides import Seams
 
 REACH = 7
@@ -57,6 +60,17 @@ def _smoothed_at(c, I, s, a: Array, out: Array, n, wrap, axis):
             above[axis] = ti.max(ti.min(above[axis], 2 * n[axis] + 1 - above[axis]), 1)
             value += ti.f32(WEIGHTS[k]) * (a[flat(below, s)] + a[flat(above, s)])
     out[c] = value
+
+
+@ti.func
+def _mirror_at(c, I, s, phi: Array, out: Array, solids):
+    """In a solid the distance is that of the image of the place: a surface meets a solid at a right angle too."""
+    x = ti.cast(I, ti.f32) - ti.f32(0.5)
+    d = distance_at(solids, x)
+    out[c] = phi[c]
+    if d < 0 and d > ti.f32(-1.0 * REACH):
+        image = wrapped(x - ti.f32(2.0) * d * away_from(solids, x), x * ti.f32(0.0), solids.period, solids.wraps)
+        out[c] = sample(phi, 0, inside_box(image + ti.f32(0.5), solids.n), solids.n)
 
 
 @ti.func
@@ -140,6 +154,29 @@ def tension_kernels(loops):
     return smooth, find_curvature, press
 
 
+@kernel_family
+def mirror_kernels(loops, wraps):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def mirror(
+        phi: Array,
+        out: Array,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+        period: Point,
+    ):
+        solids = CutCells(open, distance, owner, motions, n, origin, dx, period, wraps)
+        loops.each_cell(n, _mirror_at, (phi, out, solids))
+
+    return (mirror,)
+
+
 class SurfaceTension:
     """Surface tension on one grid.
 
@@ -150,14 +187,24 @@ class SurfaceTension:
         grid: A staggered grid.
         scratch: Arrays to work in.
         walls: Its sides; left out, no axis is periodic.
+        solids: What stands in it.
     """
 
-    def __init__(self, grid: Grid, scratch: Scratch, walls: Walls | None = None):
+    def __init__(self, grid: Grid, scratch: Scratch, walls: Walls | None = None, solids: Solids | None = None):
         self.grid, self.curvature, self._scratch, self._seams = grid, grid.array(), scratch, Seams(grid, walls)
-        self._kernels = tension_kernels(grid.loops)
+        self._kernels, self._solids = tension_kernels(grid.loops), solids
+
+    def seen(self, phi):
+        """The distance to a surface ``phi``, m, with its images in solids: in ``scratch.second`` if there are any."""
+        if self._solids is None:
+            return phi
+        mirrors = mirror_kernels(self.grid.costly_loops, self._seams.any)
+        mirrors.mirror(phi, self._scratch.second, *self._solids.arguments(), self._seams.period)
+        self._seams.mirror(self._scratch.second)
+        return self._scratch.second
 
     def find(self, distance) -> None:
-        """Find the curvature of a surface, which meets the sides at a right angle.
+        """Find the curvature of a surface, which meets sides, and solids where they are ``seen``, at a right angle.
 
         Args:
             distance: To it, in cells, as far as ``REACH`` of them, by what is ``SURE``: not in ``scratch.first`` or ``second``.
