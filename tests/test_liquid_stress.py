@@ -400,9 +400,10 @@ def test_a_disk_that_turns_bears_the_momentum_that_honey_gains(tmp_path):
             assert again.solids.load(0) == simulation.solids.load(0), "and a checkpoint knows it"
     given, gained = found["turns"]
     assert 1.0 < gained < 1.79  # 4 pi R³ rho omega sqrt(nu t / pi), as of a flat wall
-    assert given == pytest.approx(gained, rel=0.3)
+    # Measured 0.763 with 48 cells, 0.945 with 96.
+    assert gained == pytest.approx(given, rel=0.3)
     assert found["slips"][0] == 0
-    assert abs(found["slips"][1]) < 0.1 * gained
+    assert abs(found["slips"][1]) < 0.01 * gained
     assert found["in the air"][0] == 0
 
 

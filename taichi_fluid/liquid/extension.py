@@ -23,8 +23,8 @@ from ..kernels import (
     write_strip,
 )
 from ..operators.ghosts import around_axis
-from ..operators.interpolation import step_to_corner
 from .sides import Seams
+from .slip import slip_at
 
 ALL_KNOWN = 0.5
 """Mark of a row of which all is known, so that no layer has anything to do there."""
@@ -314,39 +314,6 @@ def _extend_row(c, I, s, faces, strips_from: ti.template(), width: ti.template()
 
 
 @ti.func
-def _part_along(solids, c, s, axis: ti.template()):
-    """The part of the unit vector along an axis that is normal to the nearest solid, squared, at a face."""
-    g = ti.cast(s, ti.f32) * ti.f32(0.0)
-    for corner in ti.static(range(2**s.n)):
-        for k in ti.static(range(s.n)):
-            step = step_to_corner(corner, s)
-            if ti.static(k == axis):
-                # The face lies between the cells on both sides of it.
-                upper = ti.f32(1.0 if (corner >> k) & 1 else -1.0)
-                g[k] += ti.f32(0.5) * upper * (solids.distance[c + step] + solids.distance[c + step - s[k]])
-            else:
-                g[k] += (
-                    ti.f32(1.0 if (corner >> k) & 1 else -1.0)
-                    * ti.f32(0.5)
-                    * (solids.distance[c + step] + solids.distance[c + step - s[axis]])
-                )
-    return g[axis] * g[axis] / ti.max(g.dot(g), ti.f32(1e-20))
-
-
-@ti.func
-def _slip_at(c, I, s, u: Array, also: Array, solids):
-    """Closed faces keep what goes along the solid, and have the solid's own velocity across it."""
-    for axis in ti.static(range(s.n)):
-        face = c + axis * cells_of(s, solids.n)
-        if solids.open[face] == 0 and (solids.n >= I).all():
-            across = _part_along(solids, c, s, axis)
-            own, along = across * solids.velocity_at(c, I, s, axis), ti.f32(1.0) - across
-            # Both are read first: they may be one.
-            slipped, slipped_also = own + along * u[face], own + along * also[face]
-            u[face], also[face] = slipped, slipped_also
-
-
-@ti.func
 def _clear_unknown_at(c, I, s, u: Array, also: Array, known: Array, n):
     for axis in ti.static(range(s.n)):
         face = c + axis * cells_of(s, n)
@@ -413,6 +380,7 @@ def extension_kernels(loops, wraps):
     def slip(
         velocity: Array,
         also: Array,
+        known: Array,
         open: Array,
         distance: Array,
         owner: Array,
@@ -422,7 +390,7 @@ def extension_kernels(loops, wraps):
         dx: ti.f32,
     ):
         solids = CutCells(open, distance, owner, motions, n, origin, dx)
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _slip_at, (velocity, also, solids))
+        loops.each_cell_in(n * 0 + 1, n + 2, n, slip_at, (velocity, also, known, solids))
 
     @ti.kernel
     def restore_walls(velocity: Array, gathered: Array, open: Array, n: Index, wrap: Index):
@@ -469,7 +437,9 @@ class Extension:
         for layer in SPRAY_LAYERS:
             self._continue(both, known, surface, layer)
         if self.solids is not None:
-            self._kernels.slip(*both, *self.solids.arguments())
+            for each in dict.fromkeys((*both, known)):
+                self._seams.close(each, self.grid.dim)
+            self._kernels.slip(*both, known, *self.solids.arguments())
 
     def restore_walls(self, velocity, gathered, open) -> None:
         """Let closed faces and those on sides have what was ``gathered`` from particles, which walls do not know of yet."""
