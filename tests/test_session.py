@@ -1087,6 +1087,16 @@ def test_the_health_of_both_grids(opened):
     assert health.divergence == health.left["staggered"].max
 
 
+def test_the_mass_of_a_liquid_is_that_of_what_there_is(opened):
+    """It was 0, as of a gas without smoke."""
+    session = opened(preset("dam2d").with_values({"domain.resolution": 24}))
+    make_steps(session, 2)
+    settle(session)
+    simulation = session.flow
+    assert session.health().mass == pytest.approx(simulation.liquid.volume * simulation.scene.fluid.rho, rel=1e-6)
+    assert session.health().mass > 1
+
+
 @pytest.mark.parametrize("detail", [1.0, 0.5])
 def test_labels_are_sharp_whatever_the_detail(opened, dim, detail):
     session = opened(flow(dim, **{"look.compare": True}), size=(500, 320))

@@ -336,6 +336,8 @@ def test_the_files_hold_what_both_have_found(validated):
         (["couette", "--json", "bad.json", "--append"], "does not hold what"),
         (["couette", "--markdown", "."], "the document"),
         (["couette", "--markdown", "bad.json"], "to write between"),
+        (["couette", "--json", "a", "--markdown", "a"], "the document 'a' is also the JSON file"),
+        (["couette", "--markdown", "a", "--plot", "a"], "the folder of plots 'a' is also the document"),
         (["pool", "--quick", "--set", "solver.trace=euler"], "pool cannot be run so: solver.trace is 'euler'"),
     ],
 )

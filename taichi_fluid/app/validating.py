@@ -9,6 +9,7 @@ import click
 
 from ..errors import TaichiUnavailable, Terminated, terminable
 from ..io.files import OutputError, require_writable, require_writable_folder, write_json
+from ..io.outputs import require_apart
 from ..limits import ARCHS, near
 from ..scene import SceneError
 from .interrupts import interruptible
@@ -123,6 +124,12 @@ def _require_sense(wanted: Wanted, changes: Mapping[str, Any]) -> None:
     if wanted.markdown is not None:
         require_writable(wanted.markdown, "the document")
         around_table(wanted.markdown)
+    named = (
+        ("the JSON file", wanted.json_path),
+        ("the document", wanted.markdown),
+        ("the folder of plots", wanted.plots),
+    )
+    require_apart(named, None, ())
     if wanted.plots is not None:
         require_plot_library()
         require_writable_folder(wanted.plots, "the folder of plots")

@@ -83,13 +83,14 @@ def require_apart(
 ) -> None:
     """Raise OutputError, in one sentence, if two files of a run are one: what each is, and where.
 
-    Frames of a recording, and what is numbered in ``folders``, are files of theirs.
+    Frames of a recording, and what is numbered in ``folders``, are files of theirs; and none has a folder's name.
     """
     taken: dict[Path, str] = {}
     if outputs is not None:
         own = (outputs.video, outputs.video and part_of(outputs.video), outputs.poster)
         taken = {path.resolve(): "an output" for path in own if path is not None}
     frames = [(outputs.folder, FRAMES)] if outputs is not None and outputs.folder is not None else []
+    taken |= {folder.resolve(): "a folder" for folder, _ in (*frames, *folders)}
     for what, path in files:
         if path is None:
             continue

@@ -32,10 +32,10 @@ def hindrance(sides: BoundaryCoefficients, cut: bool) -> str:
 
     Args:
         sides: What stands around the box.
-        cut: Whether solids stand in it, or a side is open in part.
+        cut: Whether solids stand in it, a liquid has a surface in it, or a side is open in part.
     """
     if cut:
-        return "a direct solve needs a box without solids and without sides that are open in part"
+        return "a direct solve needs a box without solids, without the surface of a liquid and without sides that are open in part"
     if None in kinds_of(sides):
         return f"no fast transform fits the two sides of axis {kinds_of(sides).index(None)}"
     if arch() not in CPU_ARCHS:
@@ -90,7 +90,7 @@ def pressure_solver(
         method: One of ``solver.METHODS``, or ``"spectral"``, for which multigrid-CG stands in where it cannot serve;
             ``"auto"`` is the direct solve where it can serve and pays, too.
         sides: What stands around the box.
-        cut: Whether solids stand in it, or a side is open in part.
+        cut: Whether solids stand in it, a liquid has a surface in it, or a side is open in part.
         scratch: Arrays to work in; see ``EllipticSolver``.
     """
     used, reason = chosen(grid, method, sides, cut)

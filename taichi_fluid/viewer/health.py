@@ -26,7 +26,7 @@ class Health(NamedTuple):
         left: Divergence that is left, by the name of the grid.
         grid: Name of the scene's own grid, whose pressure, CFL number and mass these are.
         cfl: Cells that the fastest fluid crosses in a step.
-        mass: Integral of the smoke, or of all dye.
+        mass: Of a liquid, kg (2D: kg/m); else the integral of the smoke, or of all dye.
         dt: Of the last step, s.
         solver: What solves the pressure.
         stand_in: A sentence where another solver of the pressure stands in for the scene's; else empty.
@@ -105,7 +105,9 @@ class Pulse:
 
 
 def _mass(simulation: Simulation) -> float:
-    """Integral of the smoke, or of all dye."""
+    """Of a liquid its mass, kg (2D: kg/m); else the integral of the smoke, or of all dye."""
+    if simulation.liquid is not None:
+        return simulation.liquid.volume * simulation.scene.fluid.rho
     carried = simulation.state.carried
     quantity = carried.get("smoke") or carried.get("dye")
     if quantity is None:
