@@ -136,8 +136,13 @@ def recommended_options(arch: str = "cpu") -> dict[str, Any]:
     return {"cfg_optimization": False, "opt_level": 0, "num_compile_threads": 1}
 
 
-def start_here(arch: str, **options) -> None:
+def start_here(arch: str, apart: bool = True, **options) -> None:
     """Call ``ti.init`` for one arch without asking another process first whether it ends this one.
+
+    Args:
+        arch: One of ``ARCHS``.
+        apart: Whether each thread of a CPU of few processors has one of its own; not where several such programs run at once.
+        **options: Given to ``ti.init``, over the ``recommended_options``.
 
     Raises:
         BackendError: if another arch runs in its place.
@@ -151,7 +156,7 @@ def start_here(arch: str, **options) -> None:
             f"{arch} was asked for and TI_ARCH={os.environ.get('TI_ARCH')!r} overrules it: unset TI_ARCH."
         )
     _started = impl.get_runtime()
-    if arch == "cpu":
+    if arch == "cpu" and apart:
         _keep_apart([thread for thread in _threads() if thread not in before])
 
 

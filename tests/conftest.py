@@ -85,7 +85,7 @@ def arch() -> str:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As a shell starts what runs in the background; whoever we start would inherit it, and some are interrupted.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    backend.start_here(ARCH, offline_cache=True)
+    backend.start_here(ARCH, apart=False, offline_cache=True)  # two of these run at once
     return ARCH
 
 
