@@ -15,7 +15,7 @@ def places(simulation):
 
 
 def fallen(simulation, axis, seconds):
-    """By how much of what it falls freely a liquid falls along an axis that points down, and its velocity over that it should have."""
+    """By how much of what it falls freely a liquid goes down along an axis."""
     before = places(simulation)[:, axis].mean()
     simulation.advance(seconds)
     return (before - places(simulation)[:, axis].mean()) / (0.5 * 9.81 * seconds**2)

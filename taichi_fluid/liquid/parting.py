@@ -22,7 +22,7 @@ PARTED = 0.02
 
 @argument
 class _Walls:
-    """Which sides are ``lids``, closed all over, the ``force`` there is, and solids where they are ``given``, with what of each cell they leave
+    """Which sides are ``closed`` all over, the ``force`` there is, and solids where they are ``given``, with what of each cell they leave
     to the ``fluid``.
     """
 
