@@ -251,7 +251,7 @@ def test_a_run_says_what_it_removes_and_does_not_overwrite_unasked(tmp_path, gon
         ("frames", {"--json": "frames/frame_00001.png"}, "is also a frame"),
         ("frames", {"--checkpoint": "frames/poster.png"}, "is also an output"),
         ("frames", {"--json": "frames"}, "is also a folder"),
-        ("film.mp4", {"--checkpoint": "grids", "--volumes": "grids"}, "is also a folder"),
+        ("film.mp4", {"--checkpoint": "grids", "--volumes": "grids", "--volume-format": "vti"}, "is also a folder"),
     ],
 )
 def test_no_file_of_a_run_is_another_one(tmp_path, monkeypatch, out, files, told):
