@@ -149,7 +149,6 @@ def start_here(arch: str, apart: bool = True, **options) -> None:
     """
     global _started
     ours = {"log_level": ti.ERROR, "enable_fallback": False, "random_seed": 0, **recommended_options(arch)}
-    before = _threads()
     ti.init(arch=getattr(ti, arch), **{**ours, **options})
     if impl.current_cfg().arch != getattr(ti, arch):
         raise BackendError(
@@ -157,16 +156,11 @@ def start_here(arch: str, apart: bool = True, **options) -> None:
         )
     _started = impl.get_runtime()
     if arch == "cpu" and apart:
-        _keep_apart([thread for thread in _threads() if thread not in before])
+        _keep_apart()
 
 
-def _threads() -> list[int]:
-    """The threads of this process, the newest last; none where the system does not tell."""
-    return sorted(int(name) for name in os.listdir("/proc/self/task")) if sys.platform == "linux" else []
-
-
-def _keep_apart(threads: list[int]) -> None:
-    """Bind those of Taichi's threads that compute, its newest, each to a processor of its own, if it has one for each of a few.
+def _keep_apart() -> None:
+    """Bind those of Taichi's threads that compute, the newest of the process, each to a processor of its own, if it has one for each of a few.
 
     All are woken by a thread that runs itself, so one of them finds no idle processor, is put on that of another, and stays there for
     as long as loops are short: on two processors two threads were as fast as one (docs/performance.md). Who starts the process with
@@ -175,7 +169,8 @@ def _keep_apart(threads: list[int]) -> None:
     if sys.platform == "linux":
         processors = sorted(os.sched_getaffinity(0))
         if len(processors) == impl.current_cfg().cpu_max_num_threads <= FEW_PROCESSORS:
-            for thread, processor in zip(threads[-len(processors) :], processors, strict=True):
+            threads = sorted(int(name) for name in os.listdir("/proc/self/task"))[-len(processors) :]
+            for thread, processor in zip(threads, processors, strict=True):
                 os.sched_setaffinity(thread, {processor})
 
 

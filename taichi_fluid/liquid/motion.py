@@ -147,6 +147,13 @@ def away_from(solids, x):
 
 
 @ti.func
+def sampled_away(a: Array, solids, x, way):
+    """What an array over the centres is so many cells farther from the nearest solid than a position."""
+    there = wrapped(x + way * away_from(solids, x), x * ti.f32(0.0), solids.period, solids.wraps)
+    return sample(a, 0, inside_box(there + ti.f32(0.5), solids.n), solids.n)
+
+
+@ti.func
 def pushed_out(solids, x, d):
     """A position at distance ``d``, in cells, moved out of the solids if it is in one."""
     y = x

@@ -19,10 +19,9 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
-from ..operators.interpolation import inside_box, sample, wrapped
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
-from .motion import IN_CELL, away_from, distance_at
+from .motion import IN_CELL, distance_at, sampled_away
 from .particle_height import FAR, IMAGED, REACH, height_of, none_of, summed_beside, summed_in_rows
 from .particles import FULL, Cloud, Particles
 from .parting import Parting
@@ -190,8 +189,7 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
     out[c] = phi[c]
     if phi[c] >= 0:
         if d < CORNER:
-            off = wrapped(x + (ti.f32(1.0) - d) * away_from(solids, x), x * ti.f32(0.0), solids.period, solids.wraps)
-            there = sample(phi, 0, inside_box(off + ti.f32(0.5), solids.n), solids.n)
+            there = sampled_away(phi, solids, x, ti.f32(1.0) - d)
             # Well within the liquid: beside a surface that meets the solid the mirrors are right.
             if there < ti.f32(-0.5) * solids.dx:
                 out[c] = there
@@ -349,8 +347,8 @@ class ParticleSurface:
         self._closed, self._seams = ways_out(walls), Seams(grid, walls)
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
-        self._before = grid.array() if solids is not None and before is None else before
-        self.parting = Parting(grid, walls, solids, grid.array() if before is None else before)
+        self._before = grid.array() if before is None else before
+        self.parting = Parting(grid, walls, solids, self._before)
         self.lift, self._partials = ti.ndarray(ti.f32, 2), room_for_partials(3)
         self.lift.fill(0.0)
 

@@ -25,8 +25,8 @@ def _normal_at(solids, c, s, axis: ti.template()):
                     * ti.f32(0.5)
                     * (solids.distance[c + step] + solids.distance[c + step - s[axis]])
                 )
-    slope = ti.sqrt(g.dot(g)) * ti.f32(0.5 ** (s.n - 1)) / solids.dx
-    return g / ti.max(ti.sqrt(g.dot(g)), ti.f32(1e-10)), slope > ti.f32(FLAT)
+    size = ti.sqrt(g.dot(g))
+    return g / ti.max(size, ti.f32(1e-10)), size * ti.f32(0.5 ** (s.n - 1)) / solids.dx > ti.f32(FLAT)
 
 
 @ti.func

@@ -15,9 +15,8 @@ from ..grid import Grid, Scratch
 from ..kernels import Array, cells_of, flat, kernel_family
 from ..operators.differences import gradient_at
 from ..operators.ghosts import across_seams
-from ..operators.interpolation import inside_box, sample, wrapped
 from ..pressure.system import part_to_surface
-from .motion import away_from, distance_at
+from .motion import distance_at, sampled_away
 from .sides import Seams
 
 REACH = 7
@@ -69,8 +68,7 @@ def _mirror_at(c, I, s, phi: Array, out: Array, solids):
     d = distance_at(solids, x)
     out[c] = phi[c]
     if d < 0 and d > ti.f32(-1.0 * REACH):
-        image = wrapped(x - ti.f32(2.0) * d * away_from(solids, x), x * ti.f32(0.0), solids.period, solids.wraps)
-        out[c] = sample(phi, 0, inside_box(image + ti.f32(0.5), solids.n), solids.n)
+        out[c] = sampled_away(phi, solids, x, ti.f32(-2.0) * d)
 
 
 @ti.func
