@@ -399,12 +399,36 @@ def test_a_disk_that_turns_bears_the_momentum_that_honey_gains(tmp_path):
             again = tf.load(tf.save(simulation, tmp_path / "disk"))
             assert again.solids.load(0) == simulation.solids.load(0), "and a checkpoint knows it"
     given, gained = found["turns"]
+    print(given, gained)
     assert 1.0 < gained < 1.79  # 4 pi R³ rho omega sqrt(nu t / pi), as of a flat wall
-    # Measured 0.763 with 48 cells, 0.945 with 96.
+    # Measured 0.731 with 48 cells.
     assert gained == pytest.approx(given, rel=0.3)
     assert found["slips"][0] == 0
     assert abs(found["slips"][1]) < 0.01 * gained
     assert found["in the air"][0] == 0
+
+
+@pytest.mark.parametrize("dt", [None, 0.002])
+def test_honey_that_comes_to_rest_gives_its_momentum_to_the_floor(dt):
+    """What friction does by the kick a floor bears as well: by what it did at the ends of steps that was 0.82 of it in default steps."""
+    floor = {"shape": "box", "center": [0.5, 0.1], "size": [1.4, 0.3]}
+    scene = water(
+        [0.5, 0.75], 24, [([0.0, 0.25], [0.5, 0.55])], solids=[floor], fluid={"viscosity": 0.2}, solver={"dt": dt},
+        domain={"boundaries": [["periodic"] * 2, ["free-slip"] * 2]}, initial={"velocity": [1.0, 0.0]},
+    )  # fmt: skip
+    simulation = tf.Simulation(scene)
+    mass, given = RHO * simulation.grid.cell_volume / FULL[2], 0.0
+    momentum = [mass * simulation.liquid.particles.to_numpy()["velocity"][:, 0].sum()]
+    while simulation.time < 0.4:
+        before = simulation.time
+        simulation.step()
+        given += simulation.solids.load(0).friction[0] * (simulation.time - before)
+        momentum.append(mass * simulation.liquid.particles.to_numpy()["velocity"][:, 0].sum())
+    lost = momentum[0] - momentum[-1]
+    assert lost > 0.7 * momentum[0]
+    # Measured 1.008 and 1.010.
+    print(given / lost, lost / momentum[0])
+    assert given == pytest.approx(lost, rel=0.02)
 
 
 @pytest.mark.parametrize("side", ["no-slip", "free-slip"])

@@ -201,6 +201,11 @@ class Kick:
         if self.wanted:
             self.allocate()
 
+    @property
+    def part(self) -> float:
+        """The part of a step in which forces, friction and pressure have acted by the kick, as they were in the step before."""
+        return self._lasted / (self._lasted + self.acts)
+
     def force(self, velocity) -> None:
         """Be told what forces have made of a velocity, m/s."""
         if self.wanted:
@@ -216,13 +221,13 @@ class Kick:
     def rubbed(self, velocity) -> None:
         """Be told the same after that.
 
-        As friction may be stiff, the kick has the mean of what it had of it and what there is: it does not swing.
+        As friction may be stiff, the kick has the mean of what it did by the kick and what it does: it does not swing.
         """
         if self.wanted:
-            had = 0.5 if self._lasted else 0.0
+            does = 1.0 - self.part
             add_gain(self.grid, self._rubs, velocity, -1.0)
-            add_gain(self.grid, self.friction, self.friction, had - 1.0)
-            add_gain(self.grid, self.friction, self._rubs, (had - 1.0) / self.acts)
+            add_gain(self.grid, self.friction, self.friction, -does)
+            add_gain(self.grid, self.friction, self._rubs, -does / self.acts)
             self._rubbed = True
 
     def find(self, velocity, told, firm):
@@ -262,6 +267,5 @@ class Kick:
     def take_mean(self, pressure) -> None:
         """Let a pressure that was found, Pa, be what has acted in the step: some of it by the kick, as the one before."""
         if self.wanted:
-            part = self._lasted / (self._lasted + self.acts)
             fluid = self.velocity if self.solids is None else self.solids.fluid
-            self._kernels.take_mean(pressure, self.pressure, fluid, self.grid.n, part)
+            self._kernels.take_mean(pressure, self.pressure, fluid, self.grid.n, self.part)

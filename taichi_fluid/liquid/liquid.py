@@ -326,7 +326,7 @@ class Liquid:
         self._spacing.restore(self.particles, self.phi, self._crossed)
         assert self.projection is not None
         room, open = self._scratch.vector, self.projection.open
-        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations, room, open)
+        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations, room, open, self.kick.part)
 
     def project(
         self,
@@ -452,10 +452,10 @@ class Liquid:
         self.core.clear()
         if "core" in arrays:
             self.core.allocate()
-        _ = self.viscosity.rubbed if "rubbed" in arrays else None  # room for it
+        _ = self.viscosity.loads if "borne" in arrays else None  # room for it
         self.kick.allocate_for(arrays)
         for name, array in self._kept().items():
-            later = name in (*self.kick.kept(), "rubbed") or (name == "core" and not numbers.get("core"))
+            later = name in (*self.kick.kept(), "borne") or (name == "core" and not numbers.get("core"))
             if name not in arrays and later:
                 continue  # kept before there was any
             if name not in arrays or arrays[name].shape != tuple(array.shape):
@@ -478,7 +478,7 @@ class Liquid:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift} | self.kick.kept()
         kept |= {"core": self.core.marks} if self.core.active else {}
         rubs = "viscosity" in vars(self) and self.solids is not None
-        return kept | ({"rubbed": self.viscosity.rubbed} if rubs else {})
+        return kept | ({"borne": self.viscosity.loads.borne} if rubs else {})
 
     def _sort(self) -> None:
         self.particles.sort()

@@ -9,159 +9,27 @@ sides have their velocity.
 import functools
 import math
 
-import numpy as np
-
 from .._ti import argument, ti
 from ..boundaries.profiles import GHOSTS, LaidSide, Plane, Rule
 from ..boundaries.sides import Side
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, Reduction, add, cells_of, copy_values, float_vector, kernel_family, numbers_of, strides_of
+from ..kernels import Array, add, cells_of, copy_values, float_vector, kernel_family, numbers_of, strides_of
 from ..kernels.reduce import room_for_partials
 from ..operators.ghosts import wrap_if_periodic, wrap_pair
-from ..physics.loads import NUMBERS, Rows, load_of, load_sum, no_load, rows_of
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
 from .sides import Seams
+from .stress import SolidFaces, Stress, write_felt_at
 from .surface_friction import share_friction
+from .viscous_loads import ViscousLoads
 
 TOLERANCE = 1e-4
 """Residual over that of the velocity as it was, L2."""
 LOOK_EVERY = 4
 """Iterations between two looks at the residual."""
 _RZ, _RR = 0, 1
-
-
-@argument
-class _Stress:
-    """What the stress is made of: how much around each edge and each centre feels it, and dt ν / dx²."""
-
-    phi: object
-    felt: object
-    n: object
-    dx: object
-    step: object
-
-    @ti.func
-    def part(self, phi):
-        """Of a cube whose middle is at this distance from the surface, the part that is liquid."""
-        return ti.min(ti.max(ti.f32(0.5) - phi / self.dx, ti.f32(0.0)), ti.f32(1.0))
-
-    @ti.func
-    def mass(self, c, s, axis: ti.template()):
-        """Part that is liquid around the lower face of a cell along an axis."""
-        return self.part(ti.f32(0.5) * (self.phi[c] + self.phi[c - s[axis]]))
-
-    @ti.func
-    def edge(self, c, s, i: ti.template(), j: ti.template()):
-        """Part around the lower edge of a cell across two axes that is liquid and feels a stress."""
-        return self.felt[c + ti.static(i + j - 1) * cells_of(s, self.n)]
-
-    @ti.func
-    def centre(self, c, s):
-        """The same around the centre of a cell."""
-        return self.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells_of(s, self.n)]
-
-    @ti.func
-    def across(self, u: Array, c, s, i: ti.template(), j: ti.template()):
-        """The stress along ``i`` on what lies across ``j``, at the lower edge of a cell."""
-        one, two = c + i * cells_of(s, self.n), c + j * cells_of(s, self.n)
-        return self.edge(c, s, i, j) * (u[one] - u[one - s[j]] + u[two] - u[two - s[i]])
-
-    @ti.func
-    def push(self, u: Array, c, s, axis: ti.template()):
-        """What the stress adds to a velocity on the lower face of a cell along an axis, times its mass."""
-        face, two = c + axis * cells_of(s, self.n), ti.f32(2.0)
-        above, below = self.centre(c, s), self.centre(c - s[axis], s)
-        total = two * (above * (u[face + s[axis]] - u[face]) - below * (u[face] - u[face - s[axis]]))
-        for j in ti.static(range(s.n)):
-            if ti.static(j != axis):
-                total += self.across(u, c + s[j], s, axis, j) - self.across(u, c, s, axis, j)
-        return self.step * total
-
-
-@argument
-class _Solids:
-    """The solids, where they are ``given``, and which axes have no sides."""
-
-    cut: object
-    given: object
-    wrap: object
-
-    @ti.func
-    def on_side(self, I, axis: ti.template()):
-        """Whether the lower face of a cell of the box lies on a side."""
-        return ti.cast(I[axis] == 1, ti.i32) * (1 - self.wrap[axis])
-
-    @ti.func
-    def leave(self, c, s, axis: ti.template()):
-        """Whether a face is open at all."""
-        free = ti.i32(1)
-        if ti.static(self.given):
-            free = ti.cast(self.cut.open[c + axis * cells_of(s, self.cut.n)] > 0, ti.i32)
-        return free
-
-    @ti.func
-    def frees(self, c, I, s, axis: ti.template()):
-        """Whether a face is solved for: open at all, and within the box, on no side of it."""
-        free = self.leave(c, s, axis)
-        for k in ti.static(range(s.n)):
-            free = free & ti.cast((self.wrap[k] == 1) | ((I[k] >= 1) & (I[k] <= self.cut.n[k])), ti.i32)
-        return free & (1 - self.on_side(I, axis))
-
-    @ti.func
-    def slip(self, c, s, axis: ti.template()):
-        """Whether the liquid slips along what closes a face."""
-        slips = ti.i32(0)
-        if ti.static(self.given):
-            if self.leave(c, s, axis) == 0:
-                slips = ti.cast(self.cut.slips_at(c, s, axis) > 0, ti.i32)
-        return slips
-
-
-@ti.func
-def _write_felt_at(c, I, s, stress, solids):
-    """Where a closed face slips no stress is felt; the pressure keeps the liquid out. Beyond the box there are no faces.
-
-    Nor is any felt where all faces around are held, as within a solid: beside a side of the box that moves otherwise it would be
-    one that no liquid exerts.
-    """
-    part, cells, beyond = stress.part(stress.phi[c]), cells_of(s, stress.n), ti.cast(stress.n < I, ti.i32)
-    if ti.static(solids.given):
-        if beyond.sum() == 0:
-            free = ti.i32(0)
-            for i in ti.static(range(s.n)):
-                upper = I
-                upper[i] += 1
-                free += solids.frees(c, I, s, i) + solids.frees(c + s[i], upper, s, i)
-                if solids.slip(c, s, i) + solids.slip(c + s[i], s, i) > 0:
-                    part = ti.f32(0.0)
-            if free == 0:
-                part = ti.f32(0.0)
-    stress.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells] = part
-    for i in ti.static(range(s.n)):
-        for j in ti.static(range(i)):
-            around = stress.phi[c] + stress.phi[c - s[i]] + stress.phi[c - s[j]] + stress.phi[c - s[i] - s[j]]
-            part = stress.part(ti.f32(0.25) * around)
-            if ti.static(solids.given):
-                free = ti.i32(0)
-                for along, across in ti.static(((i, j), (j, i))):
-                    before = I
-                    before[across] -= 1
-                    free += solids.frees(c, I, s, along) + solids.frees(c - s[across], before, s, along)
-                    # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
-                    inside = beyond.sum() - beyond[along]
-                    slips = ti.i32(0)
-                    if inside == 0:
-                        slips += solids.slip(c, s, along)
-                    if inside - beyond[across] == 0 and (I[across] > 1 or solids.wrap[across] == 1):
-                        slips += solids.slip(c - s[across], s, along)
-                    if slips > 0:
-                        part = ti.f32(0.0)
-                if free == 0:
-                    part = ti.f32(0.0)
-            stress.felt[c + ti.static(i + j - 1) * cells] = part
 
 
 @ti.func
@@ -254,50 +122,6 @@ def _mirror_at(c, I, s, d: Array, n, mirrors, wrap, axis: ti.template()):
             d[upper + k] = mirrors[2 * axis + 1] * d[upper - s[axis] + k]
 
 
-@ti.func
-def _load_at(c, I, s, u: Array, stress, solids, rows):
-    """What the stress pushes the closed faces of a cell with that belong to a solid: it takes as much from the liquid."""
-    total = no_load()
-    for axis in ti.static(range(s.n)):
-        if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 0:
-            row = solids.cut.row_at(c, s, axis)
-            if rows.has(row):
-                push = stress.push(u, c, s, axis)
-                total += load_of(solids.cut, row, solids.cut.middle_of(I, axis), axis, push)
-    return total
-
-
-@kernel_family
-def viscous_load_kernels(loops):
-    Index, Point, write_sum = loops.IntVector, loops.FloatVector, load_sum(loops)
-
-    @ti.kernel
-    def sum_load(
-        u: Array,
-        phi: Array,
-        felt: Array,
-        begin: ti.i32,
-        end: ti.i32,
-        open: Array,
-        distance: Array,
-        owner: Array,
-        motions: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-        wrap: Index,
-        partials: Array,
-        out: Array,
-    ):
-        """Of stress over viscosity: by a velocity, m/s, times a length in 3D."""
-        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
-        stress = _Stress(phi, felt, n, dx, ti.f32(1.0))
-        loops.reduce(n, partials, Reduction(no_load(), add, _load_at, (u, stress, solids, Rows(begin, end))))
-        write_sum(out, partials)
-
-    return (sum_load,)
-
-
 @kernel_family
 def viscosity_kernels(loops, given):
     Index, Point, Sides = loops.IntVector, loops.FloatVector, float_vector(2 * loops.dim)
@@ -318,9 +142,9 @@ def viscosity_kernels(loops, given):
         dx: ti.f32,
         wrap: Index,
     ):
-        stress = _Stress(phi, felt, n, dx, step)
-        solids = _Solids(CutCells(open, distance, owner, motions, n, origin, dx), given, wrap)
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_at, (stress, solids))
+        stress = Stress(phi, felt, n, dx, step)
+        solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), given, wrap)
+        loops.each_cell_in(n * 0 + 1, n + 2, n, write_felt_at, (stress, solids))
         for k in ti.static(range(loops.dim * (loops.dim - 1) // 2 + 1)):
             loops.each_side(n, wrap_if_periodic, (felt, k * cells_of(strides_of(n), n), n, wrap))
         each_cell(n, _write_diagonal_at, (stress, solids, inv_diag))
@@ -343,7 +167,7 @@ def viscosity_kernels(loops, given):
         wrap: Index,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-        each_cell(n, _begin_at, (search, _Stress(phi, felt, n, dx, step)))
+        each_cell(n, _begin_at, (search, Stress(phi, felt, n, dx, step)))
         loops.each_side(n, _mirror_at, (d, n, mirrors, wrap))
         reduce_cells(n, partials, none, add, _squares_at, (search,))
         ti.loop_config(serialize=True)
@@ -369,7 +193,7 @@ def viscosity_kernels(loops, given):
         wrap: Index,
     ):
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-        each_cell(n, _operate_at, (search, _Stress(phi, felt, n, dx, step)))
+        each_cell(n, _operate_at, (search, Stress(phi, felt, n, dx, step)))
         reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (search,))
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -404,7 +228,6 @@ class Viscosity:
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
-        self._rubbed = None
         sides = [side for pair in walls.sides for side in pair]
         self._mirrors = float_vector(2 * grid.dim)(*map(self._mirror, sides))
         self._uneven = [
@@ -429,7 +252,9 @@ class Viscosity:
         for laid, offset in self._uneven:
             laid.lay(self._d, offset)
 
-    def diffuse(self, velocity, phi, viscosity: float, dt: float, max_iterations: int, room, open) -> SolveResult:
+    def diffuse(
+        self, velocity, phi, viscosity: float, dt: float, max_iterations: int, room, open, kicked: float = 0.0
+    ) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled.
 
         Args:
@@ -440,6 +265,7 @@ class Viscosity:
             max_iterations: Give up after these.
             room: For the velocity as it is.
             open: How far faces are open, 0 to 1.
+            kicked: The part of the step for which friction has acted as it did before, for what solids bear.
         """
         grid, step = self.grid, dt * viscosity / self.grid.dx**2
         grid.require(phi=phi)
@@ -462,39 +288,15 @@ class Viscosity:
                 iterations += 1
             square = numbers_of(self._scalars)[_RR]
         if self.solids is not None:
-            copy_values(velocity, self.rubbed)
-            self._seams.close(self.rubbed, grid.dim)
+            self._seams.close(velocity, grid.dim)
+            self.loads.keep(velocity, phi, self._felt, viscosity, kicked)
         share_friction(grid, velocity, room, phi, open, step, self._seams)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         status = status if math.isfinite(square) else Status.NOT_FINITE
         return SolveResult(iterations, math.sqrt(square / first) if first > 0 else 0.0, status, 0.0)
 
-    @property
-    def rubbed(self):
-        """The velocity that ``diffuse`` has left beside solids, by which they know what they bear; made at its first use."""
-        if self._rubbed is None:
-            self._rubbed = self.grid.velocity()
-        return self._rubbed
-
     @functools.cached_property
-    def _sums(self):
-        """Room for a load, and for what it is summed from."""
-        return room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
-
-    def load(self, index: int, phi, viscosity: float) -> np.ndarray:
-        """Force, N (2D: N/m), and torque about its pivot of friction on the solid of a number in the last step: two rows of three.
-
-        Args:
-            index: Which solid.
-            phi: Distance to the surface then, m.
-            viscosity: Dynamic, Pa s.
-        """
+    def loads(self) -> ViscousLoads:
+        """What friction does to the solids, from the first use on."""
         assert self.solids is not None
-        solids, (partials, out) = self.solids.arguments(), self._sums
-        self._kernels.set_up(phi, self._felt, self._inv_diag, 1.0, *solids, self._seams.wrap)
-        rows = rows_of(self.solids, index)
-        viscous_load_kernels(self.grid.costly_loops).sum_load(
-            self.rubbed, phi, self._felt, *rows, *solids, self._seams.wrap, partials, out
-        )
-        scale = viscosity * self.grid.dx ** (self.grid.dim - 2)
-        return scale * np.array(numbers_of(out)).reshape(2, 3)
+        return ViscousLoads(self.grid, self.solids, self._seams)

@@ -55,7 +55,7 @@ class SolidsInFlow(Solids):
         self._flow = weakref.ref(flow)
 
     def load(self, index: int) -> Load:
-        """Force and torque of the fluid on the solid of a number, the mean of the last step; of a liquid those of its end.
+        """Force and torque of the fluid on the solid of a number, the mean of the last step.
 
         The pressure is what the projections of the step have taken off; before the first step there is none. What a body
         force presses is in it. A constant added to the pressure does nothing; but between two regions that nothing
@@ -77,9 +77,7 @@ class SolidsInFlow(Solids):
             if flow.scene.fluid.viscosity and flow.liquid is None:
                 friction = self._friction(flow, earlier, index)
             elif flow.scene.fluid.viscosity and flow.steps:
-                friction = flow.liquid.viscosity.load(
-                    index, flow.liquid.phi, flow.scene.fluid.rho * flow.scene.fluid.viscosity
-                )
+                friction = flow.liquid.viscosity.loads.load(index, flow.scene.fluid.rho)
         return Load.of(pressure, friction, self.grid.dim)
 
     def exchange(self, index: int, quantity: str) -> float | list[float]:
