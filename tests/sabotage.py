@@ -32,6 +32,14 @@ class Sabotage(NamedTuple):
 
 
 SABOTAGES = {
+    "what solids bear of a liquid at the end of a step alone": Sabotage(
+        "liquid/liquid.py", "room, open, self.kick.part)", "room, open)",
+        "test_liquid_stress.py::test_honey_that_comes_to_rest_gives_its_momentum_to_the_floor",
+    ),
+    "the rest of the stress beside solids": Sabotage(
+        "liquid/viscosity.py", "else (RELAXED, TOLERANCE)", "else (TOLERANCE,)",
+        "test_liquid_stress.py::test_friction_at_solids_is_of_second_order",
+    ),
     "the sign of buoyancy": Sabotage(
         "physics/forces.py", "[dt * g * coefficient for g in gravity]", "[-dt * g * coefficient for g in gravity]",
         "test_forces.py::test_buoyancy_is_gravity_times_the_scalar_at_the_face",

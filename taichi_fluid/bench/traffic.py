@@ -240,8 +240,11 @@ TRAFFIC = {
     "tension_kernels.find_curvature": ("a", "out"),
     "tension_kernels.press": ("phi", ""),
     "sharing_kernels.share": ("u before phi open", "u"),
-    "keeping_kernels.keep": ("u borne felt open", "borne"),
-    "viscosity_kernels.set_up": ("phi open  phi felt open", "felt  inv_diag"),
+    "keeping_kernels.keep": ("borne open", "borne"),
+    "stress_kernels.set_up": (
+        "distance open  phi open clear?open!distance middle?open!distance  phi felt open",
+        "clear?open!distance middle?open!distance  felt  inv_diag",
+    ),
     "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),
     "viscosity_kernels.iterate": (
         "inv_diag  d q  u d r q  r inv_diag  r inv_diag d",

@@ -1,54 +1,121 @@
 """The stress within a liquid: what feels it, which faces solids hold, and what it pushes a velocity with."""
 
-from .._ti import argument, ti
-from ..kernels import Array, cells_of
+from .._ti import argument, ti, traced
+from ..boundaries.solids import CutCells
+from ..boundaries.solids.cut_cells import MOTION_ROW
+from ..kernels import Array, cells_of, kernel_family, strides_of
+from ..operators.ghosts import wrap_if_periodic
+
+NEAREST = 0.02
+"""Part of a cell nearer than which a surface does not count."""
+
+FAR = 1e6
+"""How far from solids a face beyond the box is, in cells."""
+
+
+def places(dim: int, given: bool) -> int:
+    """How many factors a cell has, beside solids if any are ``given``; see ``Stress``."""
+    return dim * dim if given else dim * (dim - 1) // 2 + 1
+
+
+@traced
+def place_of(i: int, j: int, dim: int, given: bool) -> int:
+    """Which of them is that of the slope along ``j`` of the velocity along ``i``."""
+    if given:
+        return i * dim + j
+    return i + j - 1 if i != j else places(dim, given) - 1
 
 
 @argument
 class Stress:
-    """What the stress is made of: how much around each edge and each centre feels it, and dt ν / dx²."""
+    """What the stress is made of, and dt ν / dx².
+
+    Across each edge it is that of two slopes, along each axis that of one. Where a solid closes one of the two faces of a slope, or a part
+    of one, they are nearer to each other than a cell: what is felt of it is so much more (Gibou and others 2002, as in ``physics.friction``).
+    Of two slopes at an edge each is so for itself, and no matrix is symmetric that has all of both: ``push`` has as much of the other
+    one as the lesser of them, and ``rest`` what is left.
+    """
 
     phi: object
     felt: object
-    n: object
-    dx: object
+    solids: object
     step: object
+    given: object
 
     @ti.func
     def part(self, phi):
         """Of a cube whose middle is at this distance from the surface, the part that is liquid."""
-        return ti.min(ti.max(ti.f32(0.5) - phi / self.dx, ti.f32(0.0)), ti.f32(1.0))
+        return ti.min(ti.max(ti.f32(0.5) - phi / self.solids.dx, ti.f32(0.0)), ti.f32(1.0))
+
+    @ti.func
+    def around(self, c, s, i, j):
+        """Distance to the surface at the lower edge of a cell across two axes, m."""
+        return ti.f32(0.25) * (self.phi[c] + self.phi[c - s[i]] + self.phi[c - s[j]] + self.phi[c - s[i] - s[j]])
 
     @ti.func
     def mass(self, c, s, axis: ti.template()):
         """Part that is liquid around the lower face of a cell along an axis."""
-        return self.part(ti.f32(0.5) * (self.phi[c] + self.phi[c - s[axis]]))
+        part = self.part(ti.f32(0.5) * (self.phi[c] + self.phi[c - s[axis]]))
+        if ti.static(self.given):
+            part *= self.solids.open[c + axis * cells_of(s, self.solids.n)]
+        return part
 
     @ti.func
-    def edge(self, c, s, i: ti.template(), j: ti.template()):
-        """Part around the lower edge of a cell across two axes that is liquid and feels a stress."""
-        return self.felt[c + ti.static(i + j - 1) * cells_of(s, self.n)]
-
-    @ti.func
-    def centre(self, c, s):
-        """The same around the centre of a cell."""
-        return self.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells_of(s, self.n)]
+    def factor(self, c, s, i: ti.template(), j: ti.template()):
+        """Of the slope along ``j`` of the velocity along ``i``, at the lower edge of a cell, or in its middle."""
+        return self.felt[c + place_of(i, j, s.n, self.given) * cells_of(s, self.solids.n)]
 
     @ti.func
     def across(self, u: Array, c, s, i: ti.template(), j: ti.template()):
-        """The stress along ``i`` on what lies across ``j``, at the lower edge of a cell."""
-        one, two = c + i * cells_of(s, self.n), c + j * cells_of(s, self.n)
-        return self.edge(c, s, i, j) * (u[one] - u[one - s[j]] + u[two] - u[two - s[i]])
+        """The stress along ``i`` on what lies across ``j``, at the lower edge of a cell, as far as it is symmetric."""
+        along, other = self.factor(c, s, i, j), self.factor(c, s, j, i)
+        return along * self.slope(u, c, s, i, j) + ti.min(along, other) * self.slope(u, c, s, j, i)
+
+    @ti.func
+    def slope(self, u: Array, c, s, i, j):
+        """By how much the velocity along ``i`` grows along ``j`` at the lower edge of a cell, over a whole one, m/s."""
+        face = c + i * cells_of(s, self.solids.n)
+        return u[face] - u[face - s[j]]
+
+    @ti.func
+    def beside(self, u: Array, c, s, i, j, again):
+        """What ``across`` lacks of that stress, beside a solid that turns; ``again``, what both lack of the other slope."""
+        along, other, rest = self.factor(c, s, i, j), self.factor(c, s, j, i), ti.f32(0.0)
+        if along != other:
+            turn, least = self.turn(c, i, j), ti.min(along, other)
+            rest = (along - least) * turn
+            if again == 1:
+                rest = (other - least) * (self.slope(u, c, s, j, i) - turn)
+        return rest
+
+    @ti.func
+    def turn(self, c, i, j):
+        """By how much the velocity along ``j`` of the solid that is nearest to an edge grows from cell to cell along ``i``, m/s.
+
+        A face that it closes moves as its middle does; what its surface does, where a slope ends, is so much less or more.
+        """
+        spin = self.solids.motions[ti.static(MOTION_ROW) * ti.cast(self.solids.owner[c], ti.i32) + 6 - i - j]
+        return ti.select((j - i == 1) | (j - i == -2), spin, -spin) * self.solids.dx
 
     @ti.func
     def push(self, u: Array, c, s, axis: ti.template()):
         """What the stress adds to a velocity on the lower face of a cell along an axis, times its mass."""
-        face, two = c + axis * cells_of(s, self.n), ti.f32(2.0)
-        above, below = self.centre(c, s), self.centre(c - s[axis], s)
+        face, two = c + axis * cells_of(s, self.solids.n), ti.f32(2.0)
+        above, below = self.factor(c, s, axis, axis), self.factor(c - s[axis], s, axis, axis)
         total = two * (above * (u[face + s[axis]] - u[face]) - below * (u[face] - u[face - s[axis]]))
         for j in ti.static(range(s.n)):
             if ti.static(j != axis):
                 total += self.across(u, c + s[j], s, axis, j) - self.across(u, c, s, axis, j)
+        return self.step * total
+
+    @ti.func
+    def rest(self, u: Array, c, s, axis, again):
+        """What ``push`` lacks of that, beside solids."""
+        total = ti.f32(0.0)
+        if ti.static(self.given):
+            for j in range(s.n):
+                if j != axis:
+                    total += self.beside(u, c + s[j], s, axis, j, again) - self.beside(u, c, s, axis, j, again)
         return self.step * total
 
 
@@ -61,12 +128,12 @@ class SolidFaces:
     wrap: object
 
     @ti.func
-    def on_side(self, I, axis: ti.template()):
+    def on_side(self, I, axis):
         """Whether the lower face of a cell of the box lies on a side."""
         return ti.cast(I[axis] == 1, ti.i32) * (1 - self.wrap[axis])
 
     @ti.func
-    def leave(self, c, s, axis: ti.template()):
+    def leave(self, c, s, axis):
         """Whether a face is open at all."""
         free = ti.i32(1)
         if ti.static(self.given):
@@ -74,7 +141,7 @@ class SolidFaces:
         return free
 
     @ti.func
-    def frees(self, c, I, s, axis: ti.template()):
+    def frees(self, c, I, s, axis):
         """Whether a face is solved for: open at all, and within the box, on no side of it."""
         free = self.leave(c, s, axis)
         for k in ti.static(range(s.n)):
@@ -82,7 +149,7 @@ class SolidFaces:
         return free & (1 - self.on_side(I, axis))
 
     @ti.func
-    def slip(self, c, s, axis: ti.template()):
+    def slip(self, c, s, axis):
         """Whether the liquid slips along what closes a face."""
         slips = ti.i32(0)
         if ti.static(self.given):
@@ -92,44 +159,132 @@ class SolidFaces:
 
 
 @ti.func
-def write_felt_at(c, I, s, stress, solids):
+def _write_places_at(c, I, s, solids, clear: Array, middle: Array):
+    """Of each face its distance to the solids, m: the mean over what is open, which its velocity is that of, and that in its middle.
+
+    Beyond the box both are far away: there a slope is that of whole cells.
+    """
+    for axis in range(s.n):
+        face, beyond = c + axis * cells_of(s, solids.cut.n), ti.i32(0)
+        for k in range(s.n):
+            below, above = (I[k] < 1) & (solids.wrap[k] == 0), I[k] > solids.cut.n[k]
+            beyond += ti.cast((k != axis) & (below | above), ti.i32)
+        mean = at = ti.f32(FAR) * solids.cut.dx
+        if beyond == 0:
+            at, open = solids.cut.distance_at(c, s, axis), solids.cut.open[face]
+            mean = ti.max(at, ti.f32(0.0))
+            if open == 0:
+                mean = ti.f32(0.0)
+            elif open < 1:
+                mean = solids.cut.open_distance_at(c, s, axis)
+        clear[face], middle[face] = mean, at
+
+
+@ti.func
+def _reach(clear: Array, middle: Array, one, two, dx):
+    """How far apart two faces are as a part of a cell, one of which solids may close, or cut."""
+    part, way = ti.f32(1.0), ti.abs(middle[one] - middle[two])
+    if clear[one] + clear[two] > 0 and way > ti.f32(1e-3) * dx:
+        part = ti.min(ti.max(ti.abs(clear[one] - clear[two]) / way, ti.f32(NEAREST)), ti.f32(1.0))
+    return part
+
+
+@ti.func
+def _write_felt_at(c, I, s, stress):
+    """How much is felt where nothing stands in the liquid."""
+    cells = cells_of(s, stress.solids.n)
+    stress.felt[c + place_of(0, 0, s.n, False) * cells] = stress.part(stress.phi[c])
+    for i in ti.static(range(s.n)):
+        for j in ti.static(range(i)):
+            stress.felt[c + place_of(i, j, s.n, False) * cells] = stress.part(stress.around(c, s, i, j))
+
+
+@ti.func
+def _write_felt_beside_at(c, I, s, stress, solids, clear: Array, middle: Array):
     """Where a closed face slips no stress is felt; the pressure keeps the liquid out. Beyond the box there are no faces.
 
     Nor is any felt where all faces around are held, as within a solid: beside a side of the box that moves otherwise it would be
     one that no liquid exerts.
     """
-    part, cells, beyond = stress.part(stress.phi[c]), cells_of(s, stress.n), ti.cast(stress.n < I, ti.i32)
-    if ti.static(solids.given):
-        if beyond.sum() == 0:
-            free = ti.i32(0)
-            for i in ti.static(range(s.n)):
-                upper = I
-                upper[i] += 1
-                free += solids.frees(c, I, s, i) + solids.frees(c + s[i], upper, s, i)
-                if solids.slip(c, s, i) + solids.slip(c + s[i], s, i) > 0:
-                    part = ti.f32(0.0)
-            if free == 0:
-                part = ti.f32(0.0)
-    stress.felt[c + ti.static(s.n * (s.n - 1) // 2) * cells] = part
-    for i in ti.static(range(s.n)):
-        for j in ti.static(range(i)):
-            around = stress.phi[c] + stress.phi[c - s[i]] + stress.phi[c - s[j]] + stress.phi[c - s[i] - s[j]]
-            part = stress.part(ti.f32(0.25) * around)
-            if ti.static(solids.given):
-                free = ti.i32(0)
-                for along, across in ti.static(((i, j), (j, i))):
-                    before = I
-                    before[across] -= 1
-                    free += solids.frees(c, I, s, along) + solids.frees(c - s[across], before, s, along)
-                    # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
-                    inside = beyond.sum() - beyond[along]
-                    slips = ti.i32(0)
-                    if inside == 0:
-                        slips += solids.slip(c, s, along)
-                    if inside - beyond[across] == 0 and (I[across] > 1 or solids.wrap[across] == 1):
-                        slips += solids.slip(c - s[across], s, along)
-                    if slips > 0:
-                        part = ti.f32(0.0)
-                if free == 0:
-                    part = ti.f32(0.0)
-            stress.felt[c + ti.static(i + j - 1) * cells] = part
+    n, dx = stress.solids.n, stress.solids.dx
+    cells, beyond = cells_of(s, n), ti.cast(n < I, ti.i32)
+    if beyond.sum() == 0:
+        free = slips = ti.i32(0)
+        for i in range(s.n):
+            upper = I
+            upper[i] += 1
+            free += solids.frees(c, I, s, i) + solids.frees(c + s[i], upper, s, i)
+            slips += solids.slip(c, s, i) + solids.slip(c + s[i], s, i)
+        part = ti.select((free > 0) & (slips == 0), stress.part(stress.phi[c]), ti.f32(0.0))
+        for i in range(s.n):
+            face = c + i * cells
+            stress.felt[c + place_of(i, i, s.n, True) * cells] = part / _reach(clear, middle, face, face + s[i], dx)
+    for i in range(s.n):
+        for j in range(i):
+            free = slips = ti.i32(0)
+            for k in range(2):
+                along, across = ti.select(k == 0, i, j), ti.select(k == 0, j, i)
+                before, there = I, c - s[across]
+                before[across] -= 1
+                free += solids.frees(c, I, s, along) + solids.frees(there, before, s, along)
+                # Of the two faces that meet here one may lie beyond a side; what is along that is a face of the box.
+                inside = beyond.sum() - beyond[along]
+                if inside == 0:
+                    slips += solids.slip(c, s, along)
+                if inside - beyond[across] == 0 and (I[across] > 1 or solids.wrap[across] == 1):
+                    slips += solids.slip(there, s, along)
+            part = ti.select((free > 0) & (slips == 0), stress.part(stress.around(c, s, i, j)), ti.f32(0.0))
+            for k in range(2):
+                along, across = ti.select(k == 0, i, j), ti.select(k == 0, j, i)
+                face = c + along * cells
+                reach = _reach(clear, middle, face, face - s[across], dx)
+                stress.felt[c + place_of(along, across, s.n, True) * cells] = part / reach
+
+
+@ti.func
+def _write_diagonal_at(c, I, s, stress, solids, inv_diag: Array):
+    for axis in ti.static(range(s.n)):
+        sides = ti.f32(0.0)
+        for j in ti.static(range(s.n)):
+            here = c - s[axis] if ti.static(j == axis) else c
+            one, two = stress.factor(here, s, axis, j), stress.factor(here + s[j], s, axis, j)
+            sides += ti.static(2.0 if j == axis else 1.0) * (one + two)
+        diagonal, inverse = stress.mass(c, s, axis) + stress.step * sides, ti.f32(0.0)
+        if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 1 and diagonal > ti.f32(1e-6):
+            inverse = ti.f32(1.0) / diagonal
+        inv_diag[c + axis * cells_of(s, stress.solids.n)] = inverse
+
+
+@kernel_family
+def stress_kernels(loops, given):
+    Index, Point = loops.IntVector, loops.FloatVector
+
+    @ti.kernel
+    def set_up(
+        phi: Array,
+        felt: Array,
+        inv_diag: Array,
+        clear: Array,
+        middle: Array,
+        step: ti.f32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+        wrap: Index,
+    ):
+        cut = CutCells(open, distance, owner, motions, n, origin, dx)
+        stress, solids = Stress(phi, felt, cut, step, given), SolidFaces(cut, given, wrap)
+        if ti.static(given):
+            loops.each_cell_in(n * 0, n + 2, n, _write_places_at, (solids, clear, middle))
+            loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_beside_at, (stress, solids, clear, middle))
+        else:
+            loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_at, (stress,))
+        for k in ti.static(range(places(loops.dim, given))):
+            loops.each_side(n, wrap_if_periodic, (felt, k * cells_of(strides_of(n), n), n, wrap))
+        loops.each_cell(n, _write_diagonal_at, (stress, solids, inv_diag))
+
+    return {"set_up": set_up}

@@ -3,7 +3,8 @@
 The velocity after the step makes  ∫ |u - u*|² / 2 + dt ν |D u|² dV  over the liquid least, D u the rate of strain, so that
 no stress acts on the surface without anything being said of it: honey turns and buckles as a whole. (Batty, Bridson 2008.)
 Each term counts by the part of its own cube that is liquid, around a face, a centre or an edge. Faces within solids and on
-sides have their velocity.
+sides have their velocity; a slope ends where a solid begins (``stress``). What of that is not symmetric, and so no minimum of anything,
+is found once the rest has almost come to rest, and stays.
 """
 
 import functools
@@ -15,34 +16,23 @@ from ..boundaries.sides import Side
 from ..boundaries.solids import CutCells, Solids
 from ..boundaries.walls import Walls
 from ..grid import Grid
-from ..kernels import Array, add, cells_of, copy_values, float_vector, kernel_family, numbers_of, strides_of
+from ..kernels import Array, add, cells_of, copy_values, float_vector, kernel_family, numbers_of
 from ..kernels.reduce import room_for_partials
-from ..operators.ghosts import wrap_if_periodic, wrap_pair
+from ..operators.ghosts import wrap_pair
 from ..pressure.residual import Status
 from ..pressure.solver import SolveResult
 from .sides import Seams
-from .stress import SolidFaces, Stress, write_felt_at
+from .stress import Stress, places, stress_kernels
 from .surface_friction import share_friction
 from .viscous_loads import ViscousLoads
 
 TOLERANCE = 1e-4
 """Residual over that of the velocity as it was, L2."""
+RELAXED = 0.1
+"""That at which, beside solids, the rest of the stress is found."""
 LOOK_EVERY = 4
 """Iterations between two looks at the residual."""
 _RZ, _RR = 0, 1
-
-
-@ti.func
-def _write_diagonal_at(c, I, s, stress, solids, inv_diag: Array):
-    for axis in ti.static(range(s.n)):
-        sides = ti.f32(2.0) * (stress.centre(c, s) + stress.centre(c - s[axis], s))
-        for j in ti.static(range(s.n)):
-            if ti.static(j != axis):
-                sides += stress.edge(c + s[j], s, axis, j) + stress.edge(c, s, axis, j)
-        diagonal, inverse = stress.mass(c, s, axis) + stress.step * sides, ti.f32(0.0)
-        if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 1 and diagonal > ti.f32(1e-6):
-            inverse = ti.f32(1.0) / diagonal
-        inv_diag[c + axis * cells_of(s, stress.n)] = inverse
 
 
 @argument
@@ -58,11 +48,15 @@ class _Search:
 
 
 @ti.func
-def _begin_at(c, I, s, search, stress):
-    for axis in ti.static(range(s.n)):
+def _begin_at(c, I, s, search, stress, again):
+    """The residual of a velocity, as far as the stress is symmetric; ``again``, with the rest of it as well."""
+    if again == 0:
+        for axis in ti.static(range(s.n)):
+            search.r[c + axis * cells_of(s, search.n)] = stress.push(search.u, c, s, axis)
+    for axis in range(s.n):
         face, residual = c + axis * cells_of(s, search.n), ti.f32(0.0)
         if search.inv_diag[face] > 0:
-            residual = stress.push(search.u, c, s, axis)
+            residual = search.r[face] + stress.rest(search.u, c, s, axis, again)
         search.r[face] = residual
         search.d[face] = residual * search.inv_diag[face]
 
@@ -128,28 +122,6 @@ def viscosity_kernels(loops, given):
     each_cell, reduce_cells, reduced = loops.each_cell, loops.reduce_cells, loops.reduced
 
     @ti.kernel
-    def set_up(
-        phi: Array,
-        felt: Array,
-        inv_diag: Array,
-        step: ti.f32,
-        open: Array,
-        distance: Array,
-        owner: Array,
-        motions: Array,
-        n: Index,
-        origin: Point,
-        dx: ti.f32,
-        wrap: Index,
-    ):
-        stress = Stress(phi, felt, n, dx, step)
-        solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), given, wrap)
-        loops.each_cell_in(n * 0 + 1, n + 2, n, write_felt_at, (stress, solids))
-        for k in ti.static(range(loops.dim * (loops.dim - 1) // 2 + 1)):
-            loops.each_side(n, wrap_if_periodic, (felt, k * cells_of(strides_of(n), n), n, wrap))
-        each_cell(n, _write_diagonal_at, (stress, solids, inv_diag))
-
-    @ti.kernel
     def begin(
         u: Array,
         r: Array,
@@ -158,16 +130,23 @@ def viscosity_kernels(loops, given):
         inv_diag: Array,
         phi: Array,
         felt: Array,
-        n: Index,
-        dx: ti.f32,
         step: ti.f32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
         partials: Array,
         scalars: Array,
         mirrors: Sides,
         wrap: Index,
+        again: ti.i32,
     ):
+        cut = CutCells(open, distance, owner, motions, n, origin, dx)
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-        each_cell(n, _begin_at, (search, Stress(phi, felt, n, dx, step)))
+        each_cell(n, _begin_at, (search, Stress(phi, felt, cut, step, given), again))
         loops.each_side(n, _mirror_at, (d, n, mirrors, wrap))
         reduce_cells(n, partials, none, add, _squares_at, (search,))
         ti.loop_config(serialize=True)
@@ -184,16 +163,22 @@ def viscosity_kernels(loops, given):
         inv_diag: Array,
         phi: Array,
         felt: Array,
-        n: Index,
-        dx: ti.f32,
         step: ti.f32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
         partials: Array,
         scalars: Array,
         mirrors: Sides,
         wrap: Index,
     ):
+        cut = CutCells(open, distance, owner, motions, n, origin, dx)
         search, none = _Search(u, r, d, q, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
-        each_cell(n, _operate_at, (search, Stress(phi, felt, n, dx, step)))
+        each_cell(n, _operate_at, (search, Stress(phi, felt, cut, step, given)))
         reduce_cells(n, partials, ti.f32(0.0), add, _curvature_at, (search,))
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -209,7 +194,7 @@ def viscosity_kernels(loops, given):
         each_cell(n, _turn_at, (search, scalars[3]))
         loops.each_side(n, _mirror_at, (d, n, mirrors, wrap))
 
-    return set_up, begin, iterate
+    return begin, iterate
 
 
 class Viscosity:
@@ -218,13 +203,14 @@ class Viscosity:
     Args:
         grid: A staggered grid.
         walls: Its sides, along which the liquid sticks or slips.
-        solids: What stands in it; a face that is open at all is free, so that friction is of first order there.
+        solids: What stands in it.
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None):
         self.grid, self.solids, self._seams = grid, solids, Seams(grid, walls)
         self._kernels = viscosity_kernels(grid.loops, solids is not None)
-        self._felt = grid.array(grid.dim * (grid.dim - 1) // 2 + 1)
+        self._stress_kernels = stress_kernels(grid.loops, solids is not None)
+        self._felt = grid.array(places(grid.dim, solids is not None))
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
@@ -273,23 +259,28 @@ class Viscosity:
         copy_values(velocity, room)
         others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
         others = others if self.solids is None else self.solids.arguments()
-        self._kernels.set_up(phi, self._felt, self._inv_diag, step, *others, self._seams.wrap)
+        self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, step, *others, self._seams.wrap)
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
-        arguments = (*arrays, grid.n, grid.dx, step, self._partials, self._scalars)
+        arguments = (*arrays, step, *others, self._partials, self._scalars)
         mirrors = self._mirrors, self._seams.wrap
-        self._kernels.begin(*arguments, *mirrors)
-        self._mirror_parts()
-        first = square = numbers_of(self._scalars)[_RR]
-        iterations = 0
-        while square > TOLERANCE**2 * first and iterations < max_iterations:
-            for _ in range(min(LOOK_EVERY, max_iterations - iterations)):
-                self._kernels.iterate(*arguments, *mirrors)
-                self._mirror_parts()
-                iterations += 1
+        iterations, first, square = 0, 0.0, math.inf
+        for again, tolerance in enumerate((TOLERANCE,) if self.solids is None else (RELAXED, TOLERANCE)):
+            if again:
+                self._seams.close(velocity, grid.dim)
+                self.loads.keep(velocity, phi, self._felt, (1.0 - kicked) * viscosity, kicked, rest=True)
+            self._kernels.begin(*arguments, *mirrors, again)
+            self._mirror_parts()
             square = numbers_of(self._scalars)[_RR]
+            first = max(first, square)
+            while square > tolerance**2 * first and iterations < max_iterations:
+                for _ in range(min(LOOK_EVERY, max_iterations - iterations)):
+                    self._kernels.iterate(*arguments, *mirrors)
+                    self._mirror_parts()
+                    iterations += 1
+                square = numbers_of(self._scalars)[_RR]
         if self.solids is not None:
             self._seams.close(velocity, grid.dim)
-            self.loads.keep(velocity, phi, self._felt, viscosity, kicked)
+            self.loads.keep(velocity, phi, self._felt, (1.0 - kicked) * viscosity, 1.0)
         share_friction(grid, velocity, room, phi, open, step, self._seams)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         status = status if math.isfinite(square) else Status.NOT_FINITE

@@ -17,14 +17,16 @@ from .stress import SolidFaces, Stress
 
 
 @ti.func
-def _keep_at(c, I, s, u: Array, borne: Array, stress, solids, kept):
-    """What the stress pushes closed faces with: it takes as much from the liquid."""
+def _keep_at(c, I, s, u: Array, borne: Array, stress, solids, kept, rest):
+    """What the stress, or the ``rest`` of it, pushes closed faces with: it takes as much from the liquid."""
     for axis in ti.static(range(s.n)):
-        face, push = c + axis * cells_of(s, stress.n), ti.f32(0.0)
+        face, push = c + axis * cells_of(s, solids.cut.n), ti.f32(0.0)
         if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 0:
-            push = stress.push(u, c, s, axis)
-        before = ti.select(kept > 0, kept * borne[face], ti.f32(0.0))  # that may be no number before the first
-        borne[face] = before + push
+            if rest == 0:
+                push = stress.push(u, c, s, axis)
+            push += stress.rest(u, c, s, axis, rest)
+        had = ti.select(kept > 0, kept * borne[face], ti.f32(0.0))  # that may be no number before the first
+        borne[face] = had + push
 
 
 @ti.func
@@ -59,9 +61,10 @@ def keeping_kernels(loops):
         origin: Point,
         dx: ti.f32,
         wrap: Index,
+        rest: ti.i32,
     ):
         solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
-        loops.each_cell(n, _keep_at, (u, borne, Stress(phi, felt, n, dx, pushed), solids, kept))
+        loops.each_cell(n, _keep_at, (u, borne, Stress(phi, felt, solids.cut, pushed, True), solids, kept, rest))
 
     return {"keep": keep}
 
@@ -109,19 +112,19 @@ class ViscousLoads:
         self.borne = grid.velocity()
         self._partials, self._out = room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
 
-    def keep(self, velocity, phi, felt, viscosity: float, kicked: float) -> None:
-        """Keep what friction has done in a step.
+    def keep(self, velocity, phi, felt, pushed: float, kept: float, rest: bool = False) -> None:
+        """Keep what friction does in a step.
 
         Args:
-            velocity: That friction has left, m/s, closed at seams.
+            velocity: By which it does, m/s, closed at seams.
             phi: Distance to the surface, m.
             felt: See ``Stress``.
-            viscosity: Kinematic, m²/s.
-            kicked: The part of the step for which it is what it was before.
+            pushed: Kinematic viscosity, m²/s, times the part of the step for which it is so.
+            kept: The part of what is kept already that stays.
+            rest: Whether this is the ``rest`` of the stress.
         """
         solids, wrap = self.solids.arguments(), self._seams.wrap
-        pushed = (1.0 - kicked) * viscosity
-        keeping_kernels(self.grid.loops).keep(velocity, self.borne, phi, felt, pushed, kicked, *solids, wrap)
+        keeping_kernels(self.grid.loops).keep(velocity, self.borne, phi, felt, pushed, kept, *solids, wrap, int(rest))
 
     def load(self, index: int, rho: float) -> np.ndarray:
         """Force, N (2D: N/m), and torque about its pivot on the solid of a number: two rows of three; of a liquid of so many kg/m³."""

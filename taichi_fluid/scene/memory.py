@@ -42,7 +42,8 @@ def bytes_needed(scene: Scene) -> int:
             3 + 2 * dim + (0 if scene.solids else dim + dim * 1.34) + 3
         )  # surface, where it came to, marks, faces of all levels, counts, places
         words += 4 * dim + dim * (dim - 1) // 2 + 1 if scene.fluid.viscosity else 0  # of the friction in it
-        words += dim if scene.fluid.viscosity and scene.solids else 0  # and what solids know it by
+        # Beside solids slopes are felt each for itself; and what they bear.
+        words += dim + dim * (dim + 1) // 2 - 1 if scene.fluid.viscosity and scene.solids else 0
         words += bool(scene.liquid.surface_tension)  # curvature
         words += 4 if scene.liquid.band else 0  # what has no particles
         if reflects:
