@@ -573,6 +573,52 @@ def test_a_home_that_is_not_there_yet_is_made(tmp_path, work):
     assert sorted(os.listdir(work)) == ["plume2d.mp4", "plume2d.png"]
 
 
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+
+
+def run_into(folder: Path, arguments, stdout, stderr, **changes) -> subprocess.CompletedProcess:
+    """The command in a process of its own, whose words go where it is said."""
+    with open(stdout, "w") as out, open(stderr, "w") as err:
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)], cwd=folder, env=environment(**changes), stdout=out, stderr=err, timeout=600
+        )  # fmt: skip
+
+
+@FULL
+@pytest.mark.parametrize("buffered", [None, "1"])
+@pytest.mark.parametrize("arguments", [["scenes"], ["keys", "fluid"], ["--help"], ["--version"]])
+def test_results_that_nothing_can_hold_are_told(tmp_path, arguments, buffered):
+    done = run_into(tmp_path, arguments, "/dev/full", tmp_path / "said", PYTHONUNBUFFERED=buffered)
+    assert done.returncode == 1
+    said = (tmp_path / "said").read_text()
+    assert said == "taichi-fluid: standard output cannot be written: No space left on device.\n"
+    assert run_into(tmp_path, arguments, "/dev/full", "/dev/full", PYTHONUNBUFFERED=buffered).returncode == 1
+
+
+@FULL
+def test_a_recording_whose_words_nothing_can_hold_is_whole(work):
+    assert run_into(work, ["demo", "nope"], "/dev/full", "/dev/full").returncode == 2
+    done = run_into(work, ["demo", "plume2d", *ON_CPU, "--json", "a.json"], "/dev/full", "/dev/full")
+    assert done.returncode == 1
+    assert sorted(os.listdir(work)) == ["a.json", "plume2d.mp4", "plume2d.png"]
+    assert len(pictures_in(work / "plume2d.mp4")) == 3
+
+
+@UNIX
+def test_a_reader_that_has_gone_ends_it_in_silence(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run_into(tmp_path, ["keys"], writing, tmp_path / "said")
+    assert done.returncode == 1
+    assert (tmp_path / "said").read_text() == ""
+
+
+@UNIX
+def test_nobody_listens_at_all(tmp_path):
+    done = run(["scenes"], tmp_path, before=["sh", "-c", '"$0" "$@" >&-'])
+    assert done.returncode == 0 and done.stderr == ""
+
+
 @pytest.mark.parametrize("arch", ["cuda", "metal", "opengl"])
 def test_an_arch_that_does_not_start_is_refused(work, arch):
     if arch == "metal" and sys.platform == "darwin":

@@ -15,6 +15,9 @@ except KeyboardInterrupt:
 def main(*arguments: object, **options: object) -> None:
     """Run the command line; arguments and options are those of ``click.Command.main``."""
     end_at_once()
-    from .commands import main as command
+    from .streams import unfailing
 
-    command(*arguments, **options)
+    with unfailing():
+        from .commands import main as command
+
+        command(*arguments, **options)

@@ -109,7 +109,7 @@ def scenes(name: str | None) -> None:
             click.echo(preset(name).dumps(), nl=False)
             return
         # A pipe has no width: a scene a line, for grep.
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        width = shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else None
         click.echo(_in_columns([(each, _description(each)) for each in preset_names()], width))
     except SceneError as error:
         stop(str(error))
