@@ -370,6 +370,12 @@ BAD = {
     "folder as poster": (["demo", "--out", "taken.mp4"], ["taken.png"]),
     "name too long": (["demo", "--out", f"{'a' * 300}.mp4"], ["aaa"]),
     "folder name too long": (["demo", "--out", f"{'a' * 300}/b.mp4"], ["aaa"]),
+    "checkpoint's name too long for the one before": (
+        ["demo", "--checkpoint", "a" * 250],
+        ["the checkpoint before the last one", "aaa.before", "longer than 255 bytes"],
+    ),
+    "JSON with a suffix too long": (["demo", "--json", f"a.{'b' * 240}"], ["the JSON file", "last dot", "too long"]),
+    "path too long": (["demo", "--out", "x/" * 2100 + "a.mp4"], ["the output", "longer than a path may be"]),
     "suffix not written": (["demo", "--out", "x.gif"], ["x.gif", ".mp4"]),
     "no folder of that name": (["demo", "--out", "x.npz"], ["x.npz", ".mp4"]),
     "picture as output": (["demo", "--out", "x.PNG"], ["x.PNG", ".mp4"]),

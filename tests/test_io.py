@@ -114,7 +114,10 @@ def test_a_place_that_cannot_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder.mp4").mkdir()
     too_long = tmp_path / f"{'a' * 300}.mp4"
-    for path in (tmp_path / "file" / "x.mp4", tmp_path / "file" / "x" / "y.mp4", tmp_path / "folder.mp4", too_long):
+    far = tmp_path.joinpath("far", *["x" * 200] * 25, "file.mp4")
+    long_suffix = tmp_path / f"a.{'b' * 240}"
+    below_a_file = (tmp_path / "file" / "x.mp4", tmp_path / "file" / "x" / "y.mp4")
+    for path in (*below_a_file, tmp_path / "folder.mp4", too_long, far, long_suffix):
         with pytest.raises(OutputError) as caught:
             require_writable(path, "the output")
         assert "the output" in str(caught.value)

@@ -79,6 +79,7 @@ class Numbers(NamedTuple):
         if scene.look.compare:
             raise OutputError("look.compare is true: a checkpoint holds one flow, and not both grids.")
         require_writable(self.checkpoint, "the checkpoint")
+        require_writable(before(self.checkpoint), "the checkpoint before the last one")
         try:
             rhythm_of(self.every)
         except ValueError as error:

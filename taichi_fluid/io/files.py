@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import errno
 import json
 import os
 import platform
@@ -113,8 +114,13 @@ def _try_writing(path: Path, what: str) -> None:
     existing = path.parent
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent
+    temporary = path.with_name(f"{_prefix()}{'x' * 8}{path.suffix}")
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
         raise OutputError(f"{what} is not possible: a name in it is longer than {LONGEST_NAME} bytes.")
+    if len(os.fsencode(temporary.name)) > LONGEST_NAME:
+        raise OutputError(f"{what} is not possible: what follows the last dot of its name is too long.")
+    if _is_too_long(path) or _is_too_long(temporary):
+        raise OutputError(f"{what} is not possible: it is longer than a path may be here.")
     if not os.path.isdir(existing):
         raise OutputError(f"{what} is not possible: {str(existing)!r} is not a folder.")
     try:
@@ -122,6 +128,15 @@ def _try_writing(path: Path, what: str) -> None:
             pass
     except OSError as error:
         raise OutputError(f"{what} cannot be written ({error.strerror}): choose another place.") from None
+
+
+def _is_too_long(path: Path) -> bool:
+    """Whether the system knows no path of this length."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
