@@ -32,12 +32,15 @@ def _require_cache_folder() -> None:
             "set HOME to a writable folder, for example HOME=/tmp."
         )
     folder = os.path.join(os.path.abspath(home), *([] if variable == "XDG_CACHE_HOME" else [".cache"]), "taichi")
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
+    try:  # to whom all is allowed, what cannot be done only shows when it is done
+        os.makedirs(folder, exist_ok=True)
+        problem = "" if os.access(folder, os.W_OK | os.X_OK) else "it may not be written"
+    except OSError as error:
+        problem = error.strerror
+    if problem:
         raise TaichiUnavailable(
-            f"{folder!r} is not a folder that can be written ({variable} is {home!r}), and Taichi keeps its kernel "
-            "cache there: set HOME to a writable folder, for example HOME=/tmp."
+            f"{folder!r} is not a folder that can be made and written ({problem}), and Taichi keeps its kernel cache "
+            f"there, as {variable} says: set {variable} to a writable folder, for example {variable}=/tmp."
         )
 
 

@@ -530,6 +530,16 @@ def test_a_home_below_a_file_is_named(tmp_path, work, arguments, variable):
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": None, variable: str(tmp_path / "plain" / "home")}
     sentence = one_sentence(run(arguments, work, **home))
     assert str(tmp_path / "plain" / "home") in sentence
+    assert f"set {variable} to a writable folder" in sentence
+    assert os.listdir(work) == []
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no folder here in which nobody can make one")
+def test_a_cache_that_only_seems_possible_is_named(work):
+    """To root it looks as if folders could be made in /proc; and the name of one may be too long."""
+    for place, why in (("/proc/home", "No such file"), (str(work / ("x" * 300)), "File name too long")):
+        sentence = one_sentence(run(["demo", *ON_CPU, "--headless"], work, XDG_CACHE_HOME=place))
+        assert place[:30] in sentence and why in sentence
     assert os.listdir(work) == []
 
 
