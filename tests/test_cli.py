@@ -203,6 +203,20 @@ def test_scenes_in_a_terminal_go_on_below_themselves(tmp_path, columns):
     assert told == " ".join(preset(name).description for name in preset_names())
 
 
+def test_the_help_says_where_a_film_goes(capsys):
+    """And its checkpoints; 'resume' begins another film, and goes on in its file."""
+    from taichi_fluid.app import commands
+
+    for command, film, kept in (
+        ("demo", "NAME.mp4 here", "beside the recording, called alike"),
+        ("resume", "NAME_from_N.mp4 here, after N pictures", "FILE"),
+    ):
+        with pytest.raises(SystemExit):
+            commands.main([command, "--help"], prog_name="taichi-fluid")
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"[default: {film}]" in said and f"[default: {kept}]" in said
+
+
 def test_the_help_of_the_commands_is_not_cut_off(tmp_path):
     """In 80 columns, which is also what a pipe has."""
     listed = run(["--help"], tmp_path, COLUMNS="80").stdout.partition("Commands:\n")[2].splitlines()

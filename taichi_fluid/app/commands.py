@@ -10,6 +10,7 @@ import tempfile
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def run(scene: Path, **options: Any) -> None:
 
 @main.command(short_help="Go on with a run from its checkpoint.")
 @click.argument("checkpoint_file", type=PATH, metavar="FILE")
-@common
+@partial(common, goes_on=True)
 def resume(checkpoint_file: Path, **options: Any) -> None:
     """Go on from the checkpoint FILE, in a window or with the pictures of its recording that are left.
 

@@ -43,8 +43,10 @@ def _window_arch(arch: str) -> str:
     return "vulkan" if backend.starts("vulkan") else "cpu"
 
 
-def common(command: Callable) -> Callable:
-    """The options that ``demo`` and ``run`` share; their names are names of the scene's own values."""
+def common(command: Callable, goes_on: bool = False) -> Callable:
+    """The options that ``demo``, ``run`` and ``resume``, which ``goes_on``, share; their names are names of the scene's own values."""
+    film = "NAME_from_N.mp4 here, after N pictures" if goes_on else "NAME.mp4 here"
+    kept = "FILE" if goes_on else "beside the recording, called alike"
     options = [
         click.option("--arch", type=click.Choice(("auto", *ARCHS)), default="auto", show_default=True, help="Backend."),
         click.option("--resolution", type=int, metavar="N", help="Cells along the longest edge of the box."),
@@ -52,7 +54,7 @@ def common(command: Callable) -> Callable:
         click.option("--headless", is_flag=True, help="Record without a window."),
         click.option(
             "--out", type=PATH, metavar="PATH",
-            help="Record into FILE.mp4, or a folder for PNG files; no window opens.  [default: NAME.mp4 here]",
+            help=f"Record into FILE.mp4, or a folder for PNG files; no window opens.  [default: {film}]",
         ),
         click.option(
             "--set", "settings", multiple=True, metavar="KEY=VALUE",
@@ -73,7 +75,7 @@ def common(command: Callable) -> Callable:
         click.option(
             "--checkpoint", "checkpoint", type=PATH, metavar="FILE",
             help="Record, and keep the state at the end, or where Ctrl-C or a signal breaks it off, to go on with 'resume'.  "
-            "[default: beside the recording, called alike]",
+            f"[default: {kept}]",
         ),
         click.option(
             "--checkpoint-every", "every", metavar="N|30s",
