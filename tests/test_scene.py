@@ -304,7 +304,10 @@ def test_the_search_for_numbers_finds_them():
         ({"sources.0.ends": [[1.0, 1.0], [1.0, 1.2]]}, ["sources", "2", "3"]),
         ({"look.view": "hologram"}, ["look.view", "hologram", "volume", "slice"]),
         ({"look.light_direction": [0.0, 0.0, 0.0]}, ["look.light_direction", "0.0"]),
-        ({"look.view": "slice", "look.quantity": "temperature", "sources": []}, ["look.quantity", "temperature"]),
+        (
+            {"look.view": "slice", "look.quantity": "temperature", "sources": []},
+            ["look.quantity", "temperature", "it may be smoke, "],
+        ),
         ({"look.albedo": [2.0, 0.0, 0.0]}, ["look.albedo", "2.0", "1"]),
         ({"output.frames": 0}, ["output.frames", "0", "1"]),
         ({"name": "../../etc"}, ["name", "../../etc"]),
@@ -318,6 +321,15 @@ def test_a_refusal_names_the_thing_the_value_and_what_is_allowed(changes, named)
     message = refusal(lambda: preset("plume").with_values(changes))
     for part in named:
         assert part in message, f"{part!r} is not in: {message}"
+
+
+def test_a_view_of_what_a_scene_has_not_begins_with_something_else():
+    karman = preset("karman")
+    assert karman.look.quantity == "smoke", "which is not there"
+    for view in ("slice", "arrows"):
+        assert karman.with_values({"look.view": view}).look.quantity == "dye"
+    assert karman.with_values({"look.view": "slice", "look.quantity": "speed"}).look.quantity == "speed"
+    assert "it may be dye, " in refusal(lambda: karman.with_values({"look.view": "slice", "look.quantity": "smoke"}))
 
 
 F32_HUGE = 1e39

@@ -195,7 +195,8 @@ class Scene(Config):
             raise ValueError("look.compare is true, which shows the collocated grid too, and that has no outflow")
         quantity = self.look.quantity
         if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
-            raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene")
+            known = ", ".join(self.quantities)
+            raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene; it may be {known}")
         light = self.look.light_direction
         if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:
             raise ValueError(f"look.light_direction is {list(light)}; its length must be from 1e-6 to 1e6")
@@ -395,8 +396,13 @@ class Scene(Config):
         return self.model_dump(mode="json", exclude_none=True, warnings=False)
 
     def with_values(self, changes: Mapping[str, Any]) -> "Scene":
-        """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``."""
+        """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``.
+
+        A view that would show what this scene has not begins with something else.
+        """
         values = self._plain()
+        if "look.view" in changes and self.look.quantity not in self.quantities:
+            changes = {"look.quantity": self.quantities[0], **changes}
         for key, value in changes.items():
             set_value(values, type(self), key, value)
         return type(self).from_dict(values)

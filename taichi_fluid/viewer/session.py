@@ -132,9 +132,6 @@ class Session:
 
         Another grid, and the comparison of both, go on from the flow as it is.
         """
-        if "look.view" in changes and self.scene.look.quantity not in self.scene.quantities:
-            # A view that would show what this scene has not begins with something else.
-            changes = {"look.quantity": self.scene.quantities[0], **changes}
         try:
             scene = self.scene.with_values(changes)
             if (scene.domain.grid, scene.look.compare) != (self.scene.domain.grid, self.scene.look.compare):
