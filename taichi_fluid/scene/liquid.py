@@ -13,6 +13,9 @@ GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
 """What ``look.view`` may be where the scene holds a gas, or a liquid."""
 
+LEAST_BAND = 3
+"""Cells that a narrower band counts as, as ``liquid.core`` has it."""
+
 DEFAULTS = {"look": {"view": "surface", "quantity": "speed"}, "fluid": {"rho": 1000.0}, "domain": {}}
 """What tables of a scene with a liquid hold where they do not say otherwise."""
 
@@ -73,8 +76,8 @@ class Liquid(Config):
     band: int = number(
         0,
         "cells",
-        "how far below its surface the liquid is carried by particles, 3 at least; deeper down the grid does it; 0: particles "
-        "everywhere",
+        "how far below its surface the liquid is carried by particles, 1 and 2 counting as 3; deeper down the grid does it; "
+        "0: particles everywhere",
         slider=(0, 12),
         ge=0,
         le=12,

@@ -32,7 +32,7 @@ from .fields import (
     Solver,
     flux_field,
 )
-from .liquid import GAS_VIEWS, LIQUID_VIEWS, Liquid, require_liquid, with_defaults
+from .liquid import GAS_VIEWS, LEAST_BAND, LIQUID_VIEWS, Liquid, require_liquid, with_defaults
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, find_files, read_file, read_toml, sentence, set_value
@@ -142,6 +142,8 @@ class Scene(Config):
         fuel = [f"sources[{i}].fuel" for i, source in enumerate(self.sources) if "fuel" in source.rates]
         if fuel and not self.combustion.burn_rate:
             remarks.append(f"{fuel[0]} brings in fuel and combustion.burn_rate is 0: nothing burns.")
+        if self.liquid is not None and 0 < self.liquid.band < LEAST_BAND:
+            remarks.append(f"liquid.band is {self.liquid.band}, which counts as {LEAST_BAND}.")
         for i, source in enumerate(self.sources):
             if source.end is not None and source.end <= source.begin:
                 remarks.append(
