@@ -62,6 +62,11 @@ def test_what_is_allowed_is_told():
         "# density of the fluid; kg/m³, a number above 0 to 100000; in a scene with a liquid 1000.0\nrho = 1.2\n"
         in fluid
     )
+    assert "m/s², 2 or 3 numbers from -1e6 to 1e6\n# gravity" in fluid
+    assert "a number from 1e-7 to 10\n# dt =" in reference("solver"), "as TOML writes it"
+    assert (
+        reference("probes").count("letters, digits, _ and -, 64 at most") == 1 == reference().count("records: letters")
+    )
     assert '"staggered" or "collocated"\ngrid = "staggered"' in reference("domain")
     assert "needed\n# radius =" in reference("sources") and "needed\n# name =" in reference()
     assert '# kind = "line" needs quantity, at, to, and may have points' in reference("probes")

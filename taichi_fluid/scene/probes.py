@@ -59,7 +59,10 @@ PROBES = {
 class Probe(Config):
     """Something that is measured again and again; see ``PROBES`` for what each kind needs."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="what its columns are called")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="what its columns are called: letters, digits, _ and -, 64 at most",
+    )
     kind: Literal["point", "line", "plane", "integral", "extreme", "gauge", "load", "exchange"] = Field(
         description="the value at a point, values along a line, the flux through a plane, the integral over a region, "
         "least and largest value in it, how much of a line is in a liquid, the force and torque on a solid, or what one gives"

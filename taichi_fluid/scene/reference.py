@@ -35,7 +35,7 @@ SIDES = {
     "domain.boundaries.parts": (PartOfSide, "A part of a side, in the list of its parts."),
 }
 """Tables that stand in lists of other tables."""
-BOUND = 1e6
+BOUND = 1e30
 """Bounds from here on keep numbers finite, and are not told."""
 
 
@@ -192,7 +192,8 @@ def _between(metadata: Any) -> str:
     bounds = {
         word: _bound(metadata, name) for word, name in (("from", "ge"), ("above", "gt"), ("to", "le"), ("below", "lt"))
     }
-    return " ".join(f"{word} {value:g}" for word, value in bounds.items() if value is not None and abs(value) < BOUND)
+    told = (f"{word} {value:g}" for word, value in bounds.items() if value is not None and abs(value) < BOUND)
+    return " ".join(told).replace("e+0", "e").replace("e-0", "e-")
 
 
 def _bound(metadata: Any, name: str) -> Any:

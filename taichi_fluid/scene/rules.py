@@ -59,7 +59,7 @@ class Scene(Config):
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9_-]{1,64}$",
-        description="also the name of the files it records; of a file left out, the file's",
+        description="also the name of the files it records: letters, digits, _ and -, 64 at most; of a file left out, the file's",
     )
     description: str = ""
     domain: Domain = Domain()
