@@ -45,8 +45,16 @@ def filled_part(simulation: Simulation) -> np.ndarray:
 
 
 def volume_of(simulation: Simulation) -> float:
-    """What the level set encloses, m³ (2D: m²)."""
-    return float(filled_part(simulation).sum()) * simulation.grid.cell_volume
+    """What the level set encloses outside solids, m³ (2D: m²)."""
+    filled, grid = filled_part(simulation), simulation.grid
+    if simulation.solids is not None:
+        corners = grid.to_numpy_padded(simulation.solids.distance) / grid.dx
+        around = [
+            tuple(slice(1 + k, n + 1 + k) for k, n in zip(corner, grid.shape, strict=True))
+            for corner in np.ndindex(*[2] * grid.dim)
+        ]
+        filled = filled * np.clip(0.5 + np.mean([corners[part] for part in around], axis=0), 0, 1)
+    return float(filled.sum()) * grid.cell_volume
 
 
 def energy(simulation: Simulation) -> float:
