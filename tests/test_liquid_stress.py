@@ -405,8 +405,8 @@ def test_a_disk_that_turns_bears_the_momentum_that_honey_gains(tmp_path):
             again = tf.load(tf.save(simulation, tmp_path / "disk"))
             assert again.solids.load(0) == simulation.solids.load(0), "and a checkpoint knows it"
     given, gained = found["turns"]
-    # 4 pi R³ rho omega sqrt(nu t / pi), as of a flat wall, and for what is round 3 pi R² mu omega t more: 2.171.
-    assert gained == pytest.approx(2.171, rel=0.02)
+    # 4 pi R³ rho omega sqrt(nu t / pi), as of a flat wall, and for what is round 3 pi R² mu omega t more, and so on: 2.18.
+    assert gained == pytest.approx(2.18, rel=0.02)
     # Measured 1.011 with 48 cells, 1.0003 with 96.
     assert gained == pytest.approx(given, rel=0.02)
     assert found["slips"][0] == 0
@@ -433,7 +433,6 @@ def test_honey_that_comes_to_rest_gives_its_momentum_to_the_floor(dt):
     lost = momentum[0] - momentum[-1]
     assert lost > 0.7 * momentum[0]
     # Measured 1.008 and 1.010.
-    print(given / lost, lost / momentum[0])
     assert given == pytest.approx(lost, rel=0.02)
 
 

@@ -331,6 +331,8 @@ def test_a_view_of_what_a_scene_has_not_begins_with_something_else():
     for view in ("slice", "arrows"):
         assert karman.with_values({"look.view": view}).look.quantity == "dye"
     assert karman.with_values({"look.view": "slice", "look.quantity": "speed"}).look.quantity == "speed"
+    assert karman.with_values({"look.view": "slice", "sources.0.smoke": 1.0}).look.quantity == "smoke"
+    assert karman.with_values({"look.view": "volume"}).look.quantity == "smoke", "of which nothing is asked"
     assert "it may be dye, " in refusal(lambda: karman.with_values({"look.view": "slice", "look.quantity": "smoke"}))
 
 

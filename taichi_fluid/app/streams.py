@@ -6,6 +6,7 @@ command in silence.
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Iterator
 
@@ -41,10 +42,16 @@ def _over(raw: _Unfailing, stream: io.TextIOWrapper) -> io.TextIOWrapper:
 
 
 def _is_own(name: str) -> bool:
-    """Whether a stream of ``sys`` is the process's own, and not a console of Windows or what a program has put there."""
+    """Whether a stream of ``sys`` is the process's own, open, and not a console of Windows or what a program has put there."""
     stream = getattr(sys, name)
     buffer = getattr(stream, "buffer", None)
-    return stream is getattr(sys, f"__{name}__") and isinstance(getattr(buffer, "raw", buffer), io.FileIO)
+    raw = getattr(buffer, "raw", buffer)
+    if stream is not getattr(sys, f"__{name}__") or not isinstance(raw, io.FileIO) or raw.closed:
+        return False
+    with contextlib.suppress(OSError):
+        os.fstat(raw.fileno())
+        return True
+    return False
 
 
 def _put(name: str, stream: io.TextIOWrapper) -> None:
@@ -54,32 +61,43 @@ def _put(name: str, stream: io.TextIOWrapper) -> None:
 
 
 @contextlib.contextmanager
+def _unfailing(name: str, *told: type[OSError]) -> Iterator[_Unfailing | None]:
+    """Let writing to a stream of ``sys`` raise only what is ``told`` meanwhile; nothing is done to one that is not its own."""
+    if not _is_own(name):
+        yield None
+        return
+    before = getattr(sys, name)
+    with contextlib.suppress(OSError):
+        before.flush()
+    raw = _Unfailing(before, *told)
+    ours = _over(raw, before)
+    _put(name, ours)
+    try:
+        yield raw
+    finally:
+        try:
+            with contextlib.suppress(*told, ValueError):  # closed meanwhile
+                ours.flush()
+        finally:
+            _put(name, before)
+
+
+@contextlib.contextmanager
 def unfailing() -> Iterator[None]:
     """Let writing to the process's own standard output and error not fail meanwhile.
 
     Raises:
         SystemExit: with status 1 in place of 0, after a sentence, if results could not be written.
     """
-    before = {name: getattr(sys, name) for name in ("stdout", "stderr") if _is_own(name)}
-    told = {"stdout": (BrokenPipeError,), "stderr": ()}
-    raw = {name: _Unfailing(stream, *told[name]) for name, stream in before.items()}
-    ours = {name: _over(raw[name], stream) for name, stream in before.items()}
-    for name, stream in ours.items():
-        _put(name, stream)
-    status, lost = None, None
-    try:
-        yield
-    except SystemExit as end:
-        status = end.code
-    finally:
-        with contextlib.suppress(BrokenPipeError):
-            for stream in ours.values():
-                stream.flush()
-        if "stdout" in raw and (lost := raw["stdout"].error) is not None:
-            print(f"taichi-fluid: standard output cannot be written: {lost.strerror}.", file=sys.stderr, flush=True)
-        for name, stream in before.items():
-            _put(name, stream)
-    if lost is not None:
-        status = status or 1
-    if status is not None:
-        raise SystemExit(status)
+    ended = None
+    with _unfailing("stderr"):
+        with _unfailing("stdout", BrokenPipeError) as results:
+            try:
+                yield
+            except SystemExit as end:
+                ended = end
+        if results is not None and results.error is not None:
+            print(f"taichi-fluid: standard output cannot be written: {results.error.strerror}.", file=sys.stderr)
+            ended = ended if ended is not None and ended.code else SystemExit(1)
+    if ended is not None:
+        raise ended

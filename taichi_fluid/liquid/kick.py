@@ -204,7 +204,7 @@ class Kick:
     @property
     def part(self) -> float:
         """The part of a step in which forces, friction and pressure have acted by the kick, as they were in the step before."""
-        return self._lasted / (self._lasted + self.acts)
+        return self._lasted / (self._lasted + self.acts) if self._lasted else 0.0
 
     def force(self, velocity) -> None:
         """Be told what forces have made of a velocity, m/s."""

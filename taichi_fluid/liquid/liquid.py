@@ -477,8 +477,8 @@ class Liquid:
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift} | self.kick.kept()
         kept |= {"core": self.core.marks} if self.core.active else {}
-        rubs = "viscosity" in vars(self) and self.solids is not None
-        return kept | ({"borne": self.viscosity.loads.borne} if rubs else {})
+        bears = "viscosity" in vars(self) and "loads" in vars(self.viscosity)
+        return kept | ({"borne": self.viscosity.loads.borne} if bears else {})
 
     def _sort(self) -> None:
         self.particles.sort()

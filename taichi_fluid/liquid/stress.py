@@ -31,7 +31,7 @@ class Stress:
     """What the stress is made of, and dt ν / dx².
 
     Across each edge it is that of two slopes, along each axis that of one. Where a solid closes one of the two faces of a slope, or a part
-    of one, they are nearer to each other than a cell: what is felt of it is so much more (Gibou and others 2002, as in ``physics.friction``).
+    of one, they are nearer to each other than a cell: what is ``felt`` of it is so much more (Gibou and others 2002, as in ``physics.friction``).
     Of two slopes at an edge each is so for itself, and no matrix is symmetric that has all of both: ``push`` has as much of the other
     one as the lesser of them, and ``rest`` what is left.
     """
@@ -79,7 +79,7 @@ class Stress:
 
     @ti.func
     def beside(self, u: Array, c, s, i, j, again):
-        """What ``across`` lacks of that stress, beside a solid that turns; ``again``, what both lack of the other slope."""
+        """What ``across`` lacks of that stress beside a solid that turns; ``again``, what is left of the other slope."""
         along, other, rest = self.factor(c, s, i, j), self.factor(c, s, j, i), ti.f32(0.0)
         if along != other:
             turn, least = self.turn(c, i, j), ti.min(along, other)
@@ -110,7 +110,7 @@ class Stress:
 
     @ti.func
     def rest(self, u: Array, c, s, axis, again):
-        """What ``push`` lacks of that, beside solids."""
+        """What ``push`` lacks of that beside solids: how they turn, which is known; ``again``, what is not symmetric."""
         total = ti.f32(0.0)
         if ti.static(self.given):
             for j in range(s.n):

@@ -69,8 +69,9 @@ class _Rubbed:
 
     @ti.func
     def mass(self, c, s, axis):
-        """Part of the cube around the lower face of a cell that is liquid."""
-        return ti.min(ti.max(ti.f32(0.5) - self.distance(c, s, axis), ti.f32(0.0)), ti.f32(1.0))
+        """Part of the cube around the lower face of a cell that is liquid, by what is open of that."""
+        part = ti.min(ti.max(ti.f32(0.5) - self.distance(c, s, axis), ti.f32(0.0)), ti.f32(1.0))
+        return part * self.open[c + axis * cells_of(s, self.n)]
 
     @ti.func
     def change(self, c, s, axis):

@@ -2,7 +2,7 @@
 
 The velocity after the step makes  ∫ |u - u*|² / 2 + dt ν |D u|² dV  over the liquid least, D u the rate of strain, so that
 no stress acts on the surface without anything being said of it: honey turns and buckles as a whole. (Batty, Bridson 2008.)
-Each term counts by the part of its own cube that is liquid, around a face, a centre or an edge. Faces within solids and on
+Each term counts by the part of its own cube that is liquid, around a face, a centre or an edge, that of a face by what is open of it too. Faces within solids and on
 sides have their velocity; a slope ends where a solid begins (``stress``). What of that is not symmetric, and so no minimum of anything,
 is found once the rest has almost come to rest, and stays.
 """
@@ -27,7 +27,7 @@ from .surface_friction import share_friction
 from .viscous_loads import ViscousLoads
 
 TOLERANCE = 1e-4
-"""Residual over that of the velocity as it was, L2."""
+"""Residual over that of the velocity as it was, or with what is not symmetric if that is more, L2."""
 RELAXED = 0.1
 """That at which, beside solids, the rest of the stress is found."""
 LOOK_EVERY = 4
@@ -257,17 +257,22 @@ class Viscosity:
         grid.require(phi=phi)
         grid.require(grid.dim, velocity=velocity, room=room, open=open)
         copy_values(velocity, room)
-        others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
-        others = others if self.solids is None else self.solids.arguments()
+        if self.solids is None:
+            others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
+        else:
+            others = self.solids.arguments()
         self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, step, *others, self._seams.wrap)
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         arguments = (*arrays, step, *others, self._partials, self._scalars)
         mirrors = self._mirrors, self._seams.wrap
-        iterations, first, square = 0, 0.0, math.inf
+        iterations, first, square, pushed, kept = 0, 0.0, math.inf, (1.0 - kicked) * viscosity, kicked
         for again, tolerance in enumerate((TOLERANCE,) if self.solids is None else (RELAXED, TOLERANCE)):
+            if again and iterations >= max_iterations:
+                break
             if again:
                 self._seams.close(velocity, grid.dim)
-                self.loads.keep(velocity, phi, self._felt, (1.0 - kicked) * viscosity, kicked, rest=True)
+                self.loads.keep(velocity, self._felt, pushed, kept, again=True)
+                kept = 1.0
             self._kernels.begin(*arguments, *mirrors, again)
             self._mirror_parts()
             square = numbers_of(self._scalars)[_RR]
@@ -280,7 +285,7 @@ class Viscosity:
                 square = numbers_of(self._scalars)[_RR]
         if self.solids is not None:
             self._seams.close(velocity, grid.dim)
-            self.loads.keep(velocity, phi, self._felt, (1.0 - kicked) * viscosity, 1.0)
+            self.loads.keep(velocity, self._felt, pushed, kept)
         share_friction(grid, velocity, room, phi, open, step, self._seams)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         status = status if math.isfinite(square) else Status.NOT_FINITE

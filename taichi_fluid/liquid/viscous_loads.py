@@ -1,7 +1,7 @@
 """What friction within a liquid does to solids: the mean of a step.
 
 Some of that a liquid has of the step before, by its ``Kick``: where solids move they were elsewhere then. So what the stress pushes
-each closed face with is kept, and whose face it is, is asked afterwards.
+each closed face with is kept, and whose face it is, is asked afterwards: the nearest solid's, though that it was of has gone.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ from .stress import SolidFaces, Stress
 
 
 @ti.func
-def _keep_at(c, I, s, u: Array, borne: Array, stress, solids, kept, rest):
-    """What the stress, or the ``rest`` of it, pushes closed faces with: it takes as much from the liquid."""
+def _keep_at(c, I, s, u: Array, borne: Array, stress, solids, kept, again):
+    """What the stress pushes closed faces with, ``again`` its ``rest`` alone: it takes as much from the liquid."""
     for axis in ti.static(range(s.n)):
         face, push = c + axis * cells_of(s, solids.cut.n), ti.f32(0.0)
         if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 0:
-            if rest == 0:
+            if again == 0:
                 push = stress.push(u, c, s, axis)
-            push += stress.rest(u, c, s, axis, rest)
-        had = ti.select(kept > 0, kept * borne[face], ti.f32(0.0))  # that may be no number before the first
+            push += stress.rest(u, c, s, axis, again)
+        had = ti.select(kept > 0, kept * borne[face], ti.f32(0.0))  # that is no number after a flow that blew up
         borne[face] = had + push
 
 
@@ -49,7 +49,6 @@ def keeping_kernels(loops):
     def keep(
         u: Array,
         borne: Array,
-        phi: Array,
         felt: Array,
         pushed: ti.f32,
         kept: ti.f32,
@@ -61,10 +60,10 @@ def keeping_kernels(loops):
         origin: Point,
         dx: ti.f32,
         wrap: Index,
-        rest: ti.i32,
+        again: ti.i32,
     ):
         solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
-        loops.each_cell(n, _keep_at, (u, borne, Stress(phi, felt, solids.cut, pushed, True), solids, kept, rest))
+        loops.each_cell(n, _keep_at, (u, borne, Stress(felt, felt, solids.cut, pushed, True), solids, kept, again))
 
     return {"keep": keep}
 
@@ -112,19 +111,22 @@ class ViscousLoads:
         self.borne = grid.velocity()
         self._partials, self._out = room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
 
-    def keep(self, velocity, phi, felt, pushed: float, kept: float, rest: bool = False) -> None:
+    def keep(self, velocity, felt, pushed: float, kept: float, again: bool = False) -> None:
         """Keep what friction does in a step.
 
         Args:
             velocity: By which it does, m/s, closed at seams.
-            phi: Distance to the surface, m.
             felt: See ``Stress``.
             pushed: Kinematic viscosity, m²/s, times the part of the step for which it is so.
             kept: The part of what is kept already that stays.
-            rest: Whether this is the ``rest`` of the stress.
+            again: Whether it is the ``rest`` of the stress that does.
         """
         solids, wrap = self.solids.arguments(), self._seams.wrap
-        keeping_kernels(self.grid.loops).keep(velocity, self.borne, phi, felt, pushed, kept, *solids, wrap, int(rest))
+        keeping_kernels(self.grid.loops).keep(velocity, self.borne, felt, pushed, kept, *solids, wrap, int(again))
+
+    def clear(self) -> None:
+        """Have friction do nothing until it acts."""
+        self.borne.fill(0.0)
 
     def load(self, index: int, rho: float) -> np.ndarray:
         """Force, N (2D: N/m), and torque about its pivot on the solid of a number: two rows of three; of a liquid of so many kg/m³."""

@@ -13,6 +13,9 @@ GAS_VIEWS = ("volume", "slice", "sheets", "arrows", "tracers")
 LIQUID_VIEWS = ("surface", "slice", "arrows")
 """What ``look.view`` may be where the scene holds a gas, or a liquid."""
 
+PLANES = ("slice", "arrows")
+"""Those of them that show a quantity in a plane."""
+
 LEAST_BAND = 3
 """Cells that a narrower band counts as, as ``liquid.core`` has it."""
 

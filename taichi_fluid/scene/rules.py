@@ -32,7 +32,7 @@ from .fields import (
     Solver,
     flux_field,
 )
-from .liquid import GAS_VIEWS, LEAST_BAND, LIQUID_VIEWS, Liquid, require_liquid, with_defaults
+from .liquid import GAS_VIEWS, LEAST_BAND, LIQUID_VIEWS, PLANES, Liquid, require_liquid, with_defaults
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, find_files, read_file, read_toml, sentence, set_value
@@ -196,12 +196,14 @@ class Scene(Config):
         if self.look.compare and any(side.is_convected for _, side in self._sides()):
             raise ValueError("look.compare is true, which shows the collocated grid too, and that has no outflow")
         quantity = self.look.quantity
-        if self.look.view in ("slice", "arrows") and quantity not in self.quantities:
+        if self.look.view in PLANES and quantity not in self.quantities:
             known = ", ".join(self.quantities)
             raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene; it may be {known}")
         limits = self.look.limits
         if limits is not None and math.isclose(*limits, rel_tol=1e-6, abs_tol=1e-30):  # which are one to f32
-            raise ValueError(f"look.limits is {list(limits)}; its two values must differ")
+            raise ValueError(
+                f"look.limits is {list(limits)}; its two values must differ by more than a millionth of them"
+            )
         light = self.look.light_direction
         if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:
             raise ValueError(f"look.light_direction is {list(light)}; its length must be from 1e-6 to 1e6")
@@ -403,13 +405,20 @@ class Scene(Config):
     def with_values(self, changes: Mapping[str, Any]) -> "Scene":
         """A copy with values changed by dotted key, such as ``{"fluid.viscosity": 1e-4, "sources.0.smoke": 2.0}``.
 
-        A view that would show what this scene has not begins with something else.
+        A plane of what the scene then has not is one of something else, if the changes do not say what it shows.
         """
         values = self._plain()
-        if "look.view" in changes and self.look.quantity not in self.quantities:
-            changes = {"look.quantity": self.quantities[0], **changes}
         for key, value in changes.items():
             set_value(values, type(self), key, value)
+        if (
+            changes.get("look.view") in PLANES
+            and "look.quantity" not in changes
+            and self.look.quantity not in self.quantities
+        ):
+            shown = {"look.view": self.look.view}  # which asks for no quantity
+            known = self.with_values({**changes, **shown}).quantities
+            if self.look.quantity not in known:
+                set_value(values, type(self), "look.quantity", known[0])
         return type(self).from_dict(values)
 
 

@@ -145,6 +145,8 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
+        if engine.solids is not None and liquid.kick.friction is None:
+            liquid.viscosity.loads.clear()  # of that of the step before there is nothing in the kick
         liquid.kick.rub(velocity)
         engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, acts, most))
         liquid.kick.rubbed(velocity)

@@ -46,14 +46,9 @@ def filled_part(simulation: Simulation) -> np.ndarray:
 
 def volume_of(simulation: Simulation) -> float:
     """What the level set encloses outside solids, m³ (2D: m²)."""
-    filled, grid = filled_part(simulation), simulation.grid
-    if simulation.solids is not None:
-        corners = grid.to_numpy_padded(simulation.solids.distance) / grid.dx
-        around = [
-            tuple(slice(1 + k, n + 1 + k) for k, n in zip(corner, grid.shape, strict=True))
-            for corner in np.ndindex(*[2] * grid.dim)
-        ]
-        filled = filled * np.clip(0.5 + np.mean([corners[part] for part in around], axis=0), 0, 1)
+    filled, solids, grid = filled_part(simulation), simulation.solids, simulation.grid
+    if solids is not None:
+        filled = filled * np.clip(0.5 + np.mean(solids.at_corners(solids.distance), axis=0) / grid.dx, 0, 1)
     return float(filled.sum()) * grid.cell_volume
 
 

@@ -9,8 +9,8 @@ from ..render.camera import orbit_view
 from ..render.image import fit_plane
 from ..render.ranges import AXES
 from ..scene import Camera, Scene
+from ..scene.liquid import PLANES
 
-FLAT_VIEWS = ("slice", "arrows")
 DEGREES_PER_PICTURE = 180.0
 """How far a drag across the whole picture turns the camera."""
 ZOOM_PER_PICTURE = 4.0
@@ -37,7 +37,7 @@ def point_under(scene: Scene, u: float, v: float, extent: Extent) -> np.ndarray 
         extent: Of the picture.
     """
     size = np.array(scene.domain.shape) * scene.domain.dx
-    if scene.dim == 2 or scene.look.view in FLAT_VIEWS:
+    if scene.dim == 2 or scene.look.view in PLANES:
         point = _on_plane(scene, u, v, extent)
     else:
         view = orbit_view(scene.camera, size, extent.width / extent.height)
