@@ -442,7 +442,7 @@ class Look(Config):
     axis: int = Field(2, ge=0, le=2, description="axis that a slice is perpendicular to")
     position: float = number(0.5, "1", "place of a slice along its axis", ge=0, le=1)
     limits: Annotated[tuple[Limit, Limit], Field(strict=False)] | None = Field(
-        None, description="values at the ends of the colour map, which differ; left out, those in the slice"
+        None, description="values at the ends of the colour map; left out, those in the slice"
     )
     sheets: int = Field(24, ge=1, le=1024, description="planes in a stack of sheets")
     arrows: int = Field(32, ge=1, le=1024, description="arrows along the longest edge of the plane")

@@ -199,11 +199,6 @@ class Scene(Config):
         if self.look.view in PLANES and quantity not in self.quantities:
             known = ", ".join(self.quantities)
             raise ValueError(f"look.quantity is {quantity!r}, which nothing brings into this scene; it may be {known}")
-        limits = self.look.limits
-        if limits is not None and math.isclose(*limits, rel_tol=1e-6, abs_tol=1e-30):  # which are one to f32
-            raise ValueError(
-                f"look.limits is {list(limits)}; its two values must differ by more than a millionth of them"
-            )
         light = self.look.light_direction
         if light is not None and not 1e-6 <= math.hypot(*light) <= 1e6:
             raise ValueError(f"look.light_direction is {list(light)}; its length must be from 1e-6 to 1e6")
