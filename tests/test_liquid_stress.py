@@ -455,7 +455,7 @@ def turned(dim, n, spins):
     return *error(grid, solids, velocity, centre, *spins), borne / (torque or 1.0)
 
 
-@pytest.mark.vulkan_too(dim=2)
+@pytest.mark.vulkan_too
 @pytest.mark.parametrize("dim", [2, 3])
 def test_friction_at_solids_is_of_second_order(dim):
     """It was of first: where it held a face a cell from the next one, off by 0.09 and 0.04, and both bore 0.61 and 0.82."""

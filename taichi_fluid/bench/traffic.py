@@ -241,9 +241,10 @@ TRAFFIC = {
     "tension_kernels.press": ("phi", ""),
     "sharing_kernels.share": ("u before phi open", "u"),
     "keeping_kernels.keep": ("borne open", "borne"),
+    "stress_kernels.find_places": ("distance open:1", "clear:1 middle:1"),
     "stress_kernels.set_up": (
-        "distance open  phi open clear?open!distance middle?open!distance  phi felt open",
-        "clear?open!distance middle?open!distance  felt  inv_diag",
+        "phi open clear?open!distance middle?open!distance  phi felt open",
+        "felt  inv_diag",
     ),
     "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),
     "viscosity_kernels.iterate": (

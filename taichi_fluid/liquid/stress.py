@@ -159,25 +159,26 @@ class SolidFaces:
 
 
 @ti.func
-def _write_places_at(c, I, s, solids, clear: Array, middle: Array):
+def _write_places_at(c, I, s, solids, clear: Array, middle: Array, axis):
     """Of each face its distance to the solids, m: the mean over what is open, which its velocity is that of, and that in its middle.
 
     Beyond the box both are far away: there a slope is that of whole cells.
     """
-    for axis in range(s.n):
-        face, beyond = c + axis * cells_of(s, solids.cut.n), ti.i32(0)
-        for k in range(s.n):
-            below, above = (I[k] < 1) & (solids.wrap[k] == 0), I[k] > solids.cut.n[k]
-            beyond += ti.cast((k != axis) & (below | above), ti.i32)
-        mean = at = ti.f32(FAR) * solids.cut.dx
-        if beyond == 0:
-            at, open = solids.cut.distance_at(c, s, axis), solids.cut.open[face]
-            mean = ti.max(at, ti.f32(0.0))
-            if open == 0:
-                mean = ti.f32(0.0)
-            elif open < 1:
-                mean = solids.cut.open_distance_at(c, s, axis)
-        clear[face], middle[face] = mean, at
+    face, beyond = c + axis * cells_of(s, solids.cut.n), ti.i32(0)
+    for k in ti.static(range(s.n)):
+        below, above = ti.cast(I[k] < 1, ti.i32) * (1 - solids.wrap[k]), ti.cast(I[k] > solids.cut.n[k], ti.i32)
+        beyond += ti.select(k == axis, ti.i32(0), below + above)
+    far = ti.f32(FAR) * solids.cut.dx
+    mean, at = far, far
+    if beyond == 0:
+        open = solids.cut.open[face]
+        at = solids.cut.distance_at(c, s, axis)
+        mean = ti.max(at, ti.f32(0.0))
+        if open == 0:
+            mean = ti.f32(0.0)
+        elif open < 1:
+            mean = solids.cut.open_distance_at(c, s, axis)
+    clear[face], middle[face] = mean, at
 
 
 @ti.func
@@ -260,6 +261,24 @@ def stress_kernels(loops, given):
     Index, Point = loops.IntVector, loops.FloatVector
 
     @ti.kernel
+    def find_places(
+        clear: Array,
+        middle: Array,
+        axis: ti.i32,
+        open: Array,
+        distance: Array,
+        owner: Array,
+        motions: Array,
+        n: Index,
+        origin: Point,
+        dx: ti.f32,
+        wrap: Index,
+    ):
+        """Those of the faces along an axis; told to the kernel, as what is asked of a face by a loop over axes is too much for Vulkan."""
+        solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
+        loops.each_cell_in(n * 0, n + 2, n, _write_places_at, (solids, clear, middle, axis))
+
+    @ti.kernel
     def set_up(
         phi: Array,
         felt: Array,
@@ -279,7 +298,6 @@ def stress_kernels(loops, given):
         cut = CutCells(open, distance, owner, motions, n, origin, dx)
         stress, solids = Stress(phi, felt, cut, step, given), SolidFaces(cut, given, wrap)
         if ti.static(given):
-            loops.each_cell_in(n * 0, n + 2, n, _write_places_at, (solids, clear, middle))
             loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_beside_at, (stress, solids, clear, middle))
         else:
             loops.each_cell_in(n * 0 + 1, n + 2, n, _write_felt_at, (stress,))
@@ -287,4 +305,4 @@ def stress_kernels(loops, given):
             loops.each_side(n, wrap_if_periodic, (felt, k * cells_of(strides_of(n), n), n, wrap))
         loops.each_cell(n, _write_diagonal_at, (stress, solids, inv_diag))
 
-    return {"set_up": set_up}
+    return {"find_places": find_places, "set_up": set_up}

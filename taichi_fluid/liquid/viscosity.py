@@ -261,6 +261,8 @@ class Viscosity:
             others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
         else:
             others = self.solids.arguments()
+            for axis in range(grid.dim):
+                self._stress_kernels.find_places(self._r, self._q, axis, *others, self._seams.wrap)
         self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, step, *others, self._seams.wrap)
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         arguments = (*arrays, step, *others, self._partials, self._scalars)
