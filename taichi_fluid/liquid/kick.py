@@ -221,7 +221,7 @@ class Kick:
     def rubbed(self, velocity) -> None:
         """Be told the same after that.
 
-        As friction may be stiff, the kick has the mean of what it did by the kick and what it does: it does not swing.
+        As friction may be stiff, the kick has the mean of what it did in the kick before and does now: it does not swing.
         """
         if self.wanted:
             does = 1.0 - self.part

@@ -152,9 +152,8 @@ class SolidFaces:
     def slip(self, c, s, axis):
         """Whether the liquid slips along what closes a face."""
         slips = ti.i32(0)
-        if ti.static(self.given):
-            if self.leave(c, s, axis) == 0:
-                slips = ti.cast(self.cut.slips_at(c, s, axis) > 0, ti.i32)
+        if self.leave(c, s, axis) == 0:
+            slips = ti.cast(self.cut.slips_at(c, s, axis) > 0, ti.i32)
         return slips
 
 

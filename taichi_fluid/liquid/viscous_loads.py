@@ -63,7 +63,8 @@ def keeping_kernels(loops):
         again: ti.i32,
     ):
         solids = SolidFaces(CutCells(open, distance, owner, motions, n, origin, dx), True, wrap)
-        loops.each_cell(n, _keep_at, (u, borne, Stress(felt, felt, solids.cut, pushed, True), solids, kept, again))
+        stress = Stress(None, felt, solids.cut, pushed, True)  # of which nobody asks how much is liquid
+        loops.each_cell(n, _keep_at, (u, borne, stress, solids, kept, again))
 
     return {"keep": keep}
 
