@@ -407,6 +407,29 @@ def test_a_later_launch_goes_straight_and_does_the_same(dim, monkeypatch):
         np.testing.assert_array_equal(grid.to_numpy(b), np.float32(factor) * values)
 
 
+@pytest.mark.vulkan_too
+def test_a_launch_heeds_what_has_changed_since_the_last_one(dim):
+    """A vector in its entries, an array that lies where one was that is gone, a number in its sign alone."""
+    grid = Grid(SHAPES[dim][0], 1.0)
+    accelerate, scale = force_kernels(grid.loops, grid.placement).accelerate, marking_kernels(grid.loops).scale
+    change = kernels.float_vector(dim)(*range(1, 1 + dim))
+    for turn in range(4):
+        velocity = grid.velocity()
+        accelerate(velocity, grid.n, change)
+        accelerate(velocity, grid.n, change)
+        found = grid.to_numpy(velocity)
+        np.testing.assert_array_equal(
+            found, np.broadcast_to(2 * np.reshape(change.to_numpy(), (dim, *(1,) * dim)), found.shape)
+        )
+        change[turn % dim] += 1.0
+        del velocity
+    for factor in (0.0, -0.0, 0.0):
+        a, b = grid.array(), grid.array()
+        a.fill(1.0)
+        scale(a, b, grid.n, factor)
+        assert (np.signbit(grid.to_numpy(b)) == np.signbit(factor)).all()
+
+
 def test_what_does_not_fit_gets_the_messages_of_taichi(dim):
     grid = Grid(SHAPES[dim][0], 1.0)
     scale, a, b = marking_kernels(grid.loops).scale, grid.array(), grid.array()
