@@ -78,7 +78,7 @@ def test_numbers_put_a_solid_elsewhere_and_it_stays_there(faces):
     )
 
 
-@pytest.mark.vulkan_too
+@pytest.mark.vulkan_too(dim=2)
 def test_a_flow_feels_a_path_as_it_feels_the_same_swing(dim):
     ball = {"shape": "sphere", "center": [0.5] * dim, "radius": 0.2}
     along = [0.1] + [0.0] * (dim - 1)

@@ -180,7 +180,6 @@ def test_a_plate_that_swings_drags_the_fluid_as_stokes_has_it():
     assert np.abs(error[:, above > 0.5 / cells]).max() < 0.009
 
 
-@pytest.mark.vulkan_too
 @pytest.mark.parametrize("solids", [(), ({"shape": "sphere", "center": [0.5, 0.45], "radius": 0.15},)])
 def test_what_creeps_comes_to_a_state_that_its_steps_have_no_part_in(solids):
     """A cavity at Re 1, in steps in which nu dt is 11 dx²: carried with the flow, what friction and the pressure give in a half of

@@ -262,7 +262,7 @@ def dam_front(run: Run) -> None:
     run.at_most("apic, steps of 0.005 s: most energy, over that of the beginning", most, 1.001)
 
 
-KEPT = ("dam2d", "slosh", "dam", "paddle", "splash", "pour")
+KEPT = ("dam2d", "slosh", "dam", "paddle", "splash", "pour", "honey")
 """Presets whose volume is looked at."""
 
 
