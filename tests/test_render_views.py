@@ -13,7 +13,9 @@ from taichi_fluid.render.flame import BRIGHT, DULL
 from taichi_fluid.render.image import fit_plane
 from taichi_fluid.render.ranges import SHRINK, Ranges, Smoothed, plane_of
 from taichi_fluid.render.renderer import Renderer
+from taichi_fluid.render.slices import AIR_GREY
 from taichi_fluid.render.tracers import Tracers
+from taichi_fluid.render.views import ARROW_SHADE
 from taichi_fluid.render.volume import SLAB
 from taichi_fluid.scene import Scene
 
@@ -320,6 +322,27 @@ def test_flow_to_the_eye_is_warm_and_away_cool(axis, velocity, towards):
     rgb = arrows_over_black(3, tuple(map(float, velocity)), axis=axis).reshape(-1, 3)
     ink = rgb[rgb.max(axis=1) > 200].mean(axis=0)
     assert (ink[0] - ink[2]) * towards > 50
+
+
+@pytest.mark.vulkan_too
+@pytest.mark.parametrize("view", ["slice", "arrows"])
+def test_what_a_liquid_has_is_shown_up_to_its_surface_and_not_above(dim, view):
+    """Its colours faded out over a cell below it, and arrows stood in the air, where the velocity is continued."""
+    height, cells, pixels = 0.53, 16, 160
+    pool = {"shape": "box", "center": [0.5, height / 2, 0.5][:dim], "size": [1.0, height, 1.0][:dim]}
+    look = gray(view=view, quantity="speed", limits=[0.0, 2.0], arrows=8, legend=False)
+    simulation = simulation_of((cells,) * dim, (pixels, pixels), look=look, liquid={"bodies": [pool]})
+    set_velocity(simulation, (1.0, 0.0, 0.0)[:dim])
+    rgb = picture(simulation)[:, 20:-20]  # through the sides nothing flows
+    surface = pixels * (1 - height)
+    edge = 0.1 * pixels / cells  # what the particles make of the height
+    above, below = rgb[: math.floor(surface - edge - 0.5)], rgb[math.ceil(surface + edge + 0.5) :]
+    assert (above == round(255 * AIR_GREY)).all()
+    water = round(255 * 0.5 * (ARROW_SHADE if view == "arrows" else 1.0))
+    if view == "slice":
+        assert np.abs(below - water).max() <= 1
+    else:
+        assert 0.05 < (np.abs(below - water) > 1).mean() < 0.5
 
 
 # Tracers

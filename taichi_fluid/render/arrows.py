@@ -10,7 +10,7 @@ from ..operators.interpolation import inside_box
 from ..operators.vectors import length
 from .image import Image, Screen
 from .ranges import Flow, Plane
-from .slices import Window, plane_window
+from .slices import Wet, Window, plane_window
 from .surfaces import Obstacle
 
 LONGEST = 0.92
@@ -81,7 +81,7 @@ def _tint(lean):
 
 
 @ti.func
-def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
+def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle, wet):
     """Blend the arrow of a pixel's tile over it; ``inv_speed`` is 1 over that of the longest arrow."""
     q = window.point(x, y, screen)
     inside = inside_box(q, flow.n)
@@ -97,6 +97,9 @@ def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
         long = ti.min(speed, ti.f32(1.0)) * ti.f32(LONGEST) * edge
         # Below two pixels an arrow is a dot: it fades out.
         visible = ti.min(ti.max(long - ti.f32(1.0), ti.f32(0.0)), ti.f32(1.0))
+        if ti.static(wet.there):
+            if wet.height_at(p) >= 0:
+                visible = ti.f32(0.0)
         if ti.static(obstacle.there):
             if obstacle.depth_at(p) < 0:
                 visible = ti.f32(0.0)
@@ -112,7 +115,7 @@ def _arrow_pixel(x, y, screen, window, tiling, flow, inv_speed, obstacle):
 
 
 @kernel_family
-def arrow_kernels(loops, has_solids, on):
+def arrow_kernels(loops, has_solids, has_liquid, on):
     Index, Point, each_pixel = loops.IntVector, loops.FloatVector, loops.each_pixel
     Size, Pair = int_vector(2), float_vector(2)
 
@@ -120,11 +123,12 @@ def arrow_kernels(loops, has_solids, on):
     def blend_arrows(
         image: Array, size: Size, corner: Point, across: Point, upward: Point, tiles: Size, extent: Pair,
         horizontal: Point, vertical: Point, outwards: Point, velocity: Array, inv_speed: ti.f32, distance: Array,
-        n: Index, dx: ti.f32,
+        level: Array, n: Index, dx: ti.f32,
     ):  # fmt: skip
         screen, window, flow = Screen(image, size), Window(corner, across, upward), Flow(velocity, n, on)
         tiling, obstacle = Tiling(tiles, extent, horizontal, vertical, outwards), Obstacle(distance, n, dx, has_solids)
-        each_pixel(size, _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle))
+        wet = Wet(level, n, dx, has_liquid)
+        each_pixel(size, _arrow_pixel, (screen, window, tiling, flow, inv_speed, obstacle, wet))
 
     return (blend_arrows,)
 
@@ -134,7 +138,9 @@ def arrow_tiles(extent: tuple[int, int], arrows: int) -> tuple[int, int]:
     return tuple(max(1, round(arrows * edge / max(extent))) for edge in extent)
 
 
-def render_arrows(grid: Grid, velocity, image: Image, plane: Plane, arrows: int, speed: float, distance=None) -> None:
+def render_arrows(
+    grid: Grid, velocity, image: Image, plane: Plane, arrows: int, speed: float, distance=None, level=None
+) -> None:
     """Draw arrows of the velocity along a plane over what ``image`` shows.
 
     Args:
@@ -145,8 +151,9 @@ def render_arrows(grid: Grid, velocity, image: Image, plane: Plane, arrows: int,
         arrows: How many along the longer edge.
         speed: That of the longest arrow, m/s.
         distance: To the nearest solid at the lower corners of the cells, m; solids hide arrows.
+        level: Of a liquid, at cell centres, m, ghosts filled: the air has none.
     """
-    grid.require(**given(distance=distance))
+    grid.require(**given(distance=distance, level=level))
     grid.require(grid.dim, velocity=velocity)
     if not speed > SLOWEST * max(grid.size):
         return
@@ -159,6 +166,15 @@ def render_arrows(grid: Grid, velocity, image: Image, plane: Plane, arrows: int,
     outwards = vector(*(towards * (k == plane.axis) for k in range(grid.dim)))
     tiling = (int_vector(2)(*arrow_tiles(extent, arrows)), float_vector(2)(*extent), *unit, outwards)
     solid = image.nothing[0] if distance is None else distance
-    arrow_kernels(grid.loops, distance is not None, grid.placement).blend_arrows(
-        *image.screen, *plane_window(grid, plane, image), *tiling, velocity, 1.0 / speed, solid, grid.n, grid.dx
+    surface = image.nothing[1] if level is None else level
+    arrow_kernels(grid.loops, distance is not None, level is not None, grid.placement).blend_arrows(
+        *image.screen,
+        *plane_window(grid, plane, image),
+        *tiling,
+        velocity,
+        1.0 / speed,
+        solid,
+        surface,
+        grid.n,
+        grid.dx,
     )

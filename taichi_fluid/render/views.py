@@ -107,6 +107,11 @@ class Parts:
         return self.simulation.grid.array()
 
     @functools.cached_property
+    def level(self):
+        """The level set of a liquid as ``copy_quantity`` has found it, m, ghosts filled; None of a gas."""
+        return self.simulation.grid.array() if self.simulation.liquid is not None else None
+
+    @functools.cached_property
     def _colours(self):
         """Those of the solids and their images, one after another."""
         solids = self.simulation.solids
@@ -179,7 +184,7 @@ class Parts:
         return drawn.get("smoke", drawn.get("dye", "speed"))
 
     def copy_quantity(self, name: str) -> None:
-        """Copy the named quantity into ``values``."""
+        """Copy the named quantity into ``values``, and what tells where the liquid is that has it."""
         simulation, values = self.simulation, self.values
         state, diagnostics, grid = simulation.state, simulation.diagnostics, simulation.grid
         if name in state.carried and state.carried[name].components > 1:
@@ -199,6 +204,8 @@ class Parts:
             compute(state.velocity.current, values)
         if name not in state.carried:
             simulation.walls.fill(values, SCALAR)
+        if self.level is not None and simulation.liquid is not None:
+            self.level.copy_from(simulation.liquid.phi)
 
     def add_legend(self, look: Look, quantity: str, limits: tuple[float, float], shade: float = 1.0):
         """Lay the legend of a colour-mapped quantity over the picture, if the look has one."""
@@ -304,7 +311,8 @@ class Slice:
         """Fill the picture."""
         parts, limits = self.parts, self.measure(look)
         table, plane = parts.tables[look.colour_map], self.plane(look)
-        render_slice(parts.simulation.grid, parts.values, image, table, limits, plane, parts.distance, self.shade)
+        bounds = parts.distance, parts.level
+        render_slice(parts.simulation.grid, parts.values, image, table, limits, plane, *bounds, self.shade)
         self._draw_over(look, image, plane)
         parts.add_legend(look, parts.shown_quantity(look), limits, self.shade)
 
@@ -346,7 +354,7 @@ class Arrows(Slice):
 
     def _draw_over(self, look: Look, image: Image, plane: Plane) -> None:
         grid, speed = self.parts.simulation.grid, self._speed(look, plane)
-        render_arrows(grid, self._velocity, image, plane, look.arrows, speed, self.parts.distance)
+        render_arrows(grid, self._velocity, image, plane, look.arrows, speed, self.parts.distance, self.parts.level)
 
 
 class TracerStreaks(LitVolume):
