@@ -203,7 +203,8 @@ class Panel:
         button("pause", "go on  (space)" if session.paused else "pause  (space)", session.pause)
         button("step", "one step  (N)", session.step_once)
         button("reset", "reset  (R)", session.reset)
-        button("clear", "clear smoke, dye  (C)", session.clear)
+        carried = "smoke, dye" if session.scene.liquid is None else "liquid"
+        button("clear", f"clear {carried}  (C)", session.clear)
         button("view", "reset view  (E)", session.reset_view)
         recording = "record  (O)" if session.video is None else f"stop recording  {session.video.seconds:.0f} s"
         button("record", recording, session.record)
