@@ -13,6 +13,7 @@ from ..kernels import Array, IntArray, flat, float_vector, int_vector, kernel_fa
 from ..liquid.level_set import DEEPEST, continue_distance
 from ..liquid.sides import Seams
 from ..operators.interpolation import inside_box
+from ..operators.shapes import coverage
 from .camera import Eye, View, box_span
 from .edges import rays_of, sampled
 from .image import Backdrop, Image, Screen, backdrop_arguments
@@ -157,7 +158,7 @@ def _filled_pixel(x, y, screen, backdrop, window, body, rock):
     if (q - inside).norm_sqr() == 0:
         pixel = window.cells_per_pixel()
         height = body.height_at(inside)
-        covered = ti.min(ti.max(ti.f32(0.5) - height / pixel, ti.f32(0.0)), ti.f32(1.0))
+        covered = coverage(height, ti.f32(1.0) / pixel)
         # Where particles lie apart deep in the liquid there is less of a distance and no surface at the end of it.
         foot = body.height_at(inside - height * body.normal_at(inside))
         surely = ti.min(ti.max(ti.f32(1.0) + ti.f32(4.0) * foot, ti.f32(0.0)), ti.f32(1.0))

@@ -4,6 +4,7 @@ from .._ti import argument, ti
 from ..grid import Grid, given
 from ..kernels import Array, float_vector, int_vector, kernel_family
 from ..operators.interpolation import inside_box, place_of, sample, step_to_corner
+from ..operators.shapes import coverage
 from ..operators.vectors import length
 from .colour_maps import Scale, scale_arguments
 from .image import Image, Screen, fit_plane
@@ -49,7 +50,7 @@ class Wet:
     @ti.func
     def covered_at(self, q, cells_per_pixel):
         """Part of the pixel around ``q`` that is liquid."""
-        return ti.min(ti.max(ti.f32(0.5) - self.height_at(q) / cells_per_pixel, ti.f32(0.0)), ti.f32(1.0))
+        return coverage(self.height_at(q), ti.f32(1.0) / cells_per_pixel)
 
     @ti.func
     def value_at(self, values: ti.template(), q):

@@ -3,6 +3,7 @@
 from .._ti import argument, ti
 from ..kernels import flat, float_vector, int_vector, strides_of
 from ..operators.interpolation import inside_box, sample, uphill
+from ..operators.shapes import coverage
 from ..operators.vectors import length
 from .exact import NEAR, ExactShapes
 
@@ -49,8 +50,7 @@ class Obstacle:
     @ti.func
     def covered_at(self, q, cells_per_pixel):
         """Part of the pixel around ``q`` that a solid covers."""
-        covered = ti.f32(0.5) - self.depth_at(q) / cells_per_pixel
-        return ti.min(ti.max(covered, ti.f32(0.0)), ti.f32(1.0))
+        return coverage(self.depth_at(q), ti.f32(1.0) / cells_per_pixel)
 
     @ti.func
     def normal_at(self, q, reach):
