@@ -50,7 +50,7 @@ def compiling(kernel):
 
 
 class Launcher:
-    """A kernel, launched without what Taichi does anew in Python each time, which for a vector takes 7 µs.
+    """A kernel, launched without what Taichi does anew in Python each time, which for a vector takes 15 µs.
 
     Taichi compiles and checks at the first launch after each ``ti.init``. After it arrays, numbers and vectors of the
     types that are announced go straight to the launch, numbers and vectors only where they are not those of the launch

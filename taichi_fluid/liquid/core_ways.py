@@ -17,9 +17,8 @@ from ..kernels import (
     put_line,
 )
 from ..operators.differences import centre_derivative_at
-from ..operators.interpolation import inside_box, place_of, step_to_corner
+from ..operators.interpolation import corner_weight, inside_box, place_of, step_to_corner
 from ..operators.sampling import VALUE, Component, bend_cubic, sample_strip, sample_strip_bent
-from .transfer import corner_weight
 
 SKIN = 0.49
 """How deep a cell lies at least, in cells, that is no part of the surface. Where particles are in disorder a cell far from

@@ -24,7 +24,7 @@ from ..kernels import (
 )
 from ..kernels.layout import IntArray
 from ..kernels.loops import BLOCK, position_in_box, rows_in
-from ..operators.interpolation import blend, place_of, step_to_corner
+from ..operators.interpolation import blend, corner_weight, place_of, step_to_corner
 from .films import find_films
 from .motion import CLEARANCE
 from .particles import NOWHERE, Cloud, Particles, vector_at, zero_of
@@ -43,15 +43,6 @@ def face_place(x, axis: ti.template(), n):
     q = x + ti.f32(0.5)
     q[axis] += ti.f32(0.5)
     return place_of(q, n)
-
-
-@ti.func
-def corner_weight(fraction, corner: ti.template()):
-    """The weight of one of the 2^dim places around, in multilinear interpolation."""
-    weight = ti.f32(1.0)
-    for axis in ti.static(range(fraction.n)):
-        weight *= fraction[axis] if ti.static((corner >> axis) & 1) else ti.f32(1.0) - fraction[axis]
-    return weight
 
 
 @ti.func

@@ -34,6 +34,15 @@ def blend(values, fraction):
     return v[0]
 
 
+@ti.func
+def corner_weight(fraction, corner: ti.template()):
+    """The weight of one of the 2^dim places around, in multilinear interpolation."""
+    weight = ti.f32(1.0)
+    for axis in ti.static(range(fraction.n)):
+        weight *= fraction[axis] if ti.static((corner >> axis) & 1) else ti.f32(1.0) - fraction[axis]
+    return weight
+
+
 @argument
 class Place:
     """A point between the 2^dim cells around it."""

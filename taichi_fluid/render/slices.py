@@ -3,7 +3,7 @@
 from .._ti import argument, ti
 from ..grid import Grid, given
 from ..kernels import Array, float_vector, int_vector, kernel_family
-from ..operators.interpolation import inside_box, place_of, sample, step_to_corner
+from ..operators.interpolation import corner_weight, inside_box, place_of, sample, step_to_corner
 from ..operators.shapes import coverage
 from ..operators.vectors import length
 from .colour_maps import Scale, scale_arguments
@@ -57,10 +57,7 @@ class Wet:
         """A quantity at ``q``, between the cells alone whose middle is in the liquid; 0 where none of them is."""
         place, total, weight = place_of(q, self.n), ti.f32(0.0), ti.f32(0.0)
         for corner in ti.static(range(2**q.n)):
-            cell, part = place.first + step_to_corner(corner, place.s), ti.f32(1.0)
-            for axis in ti.static(range(q.n)):
-                upper = place.fraction[axis]
-                part *= upper if ti.static((corner >> axis) & 1) else ti.f32(1.0) - upper
+            cell, part = place.first + step_to_corner(corner, place.s), corner_weight(place.fraction, corner)
             if self.level[cell] < 0:
                 total += part * values[cell]
                 weight += part
