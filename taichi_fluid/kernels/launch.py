@@ -10,6 +10,7 @@ import numpy as np
 
 from .._ti import MatrixType, handle_exception_from_cpp, impl, ti
 from ..limits import without_collecting
+from .layout import CPU_ARCHS, arch
 
 
 def compiled_kernels() -> int:
@@ -49,12 +50,16 @@ def compiling(kernel):
         runtime.default_fp, runtime.default_ip = chosen
 
 
+KEEPING = (*CPU_ARCHS, ti.vulkan)
+"""Archs on which the context of a launch may be launched again. On CUDA Taichi leaves memory in it that it has freed."""
+
+
 class Launcher:
     """A kernel, launched without what Taichi does anew in Python each time, which for a vector takes 15 µs.
 
     Taichi compiles and checks at the first launch after each ``ti.init``. After it arrays, numbers and vectors of the
-    types that are announced go straight to the launch, numbers and vectors only where they are not those of the launch
-    before; anything else takes Taichi's own way, with its messages.
+    types that are announced go straight to the launch, on ``KEEPING`` archs numbers and vectors only where they are not those
+    of the launch before; anything else takes Taichi's own way, with its messages.
     """
 
     def __init__(self, kernel):
@@ -62,7 +67,7 @@ class Launcher:
         self._kernel, self._primal = kernel, kernel._primal
         setters = [_setter(index, argument.annotation) for index, argument in enumerate(self._primal.arguments)]
         self._setters = None if self._primal.return_type or None in setters else setters
-        self._ready: tuple[Any, ...] = (None, None, None, [])
+        self._ready: tuple[Any, ...] = (None, None, None)
 
     def __call__(self, *args, **kwargs) -> Any:
         if not self._primal.compiled_kernels:
@@ -71,6 +76,10 @@ class Launcher:
         if kwargs or not self.launch(args):
             return self._kernel(*args, **kwargs)
         return None
+
+    def _begin(self, one) -> tuple[Any, list]:
+        """The context of launches, and what was put there for each argument: nothing."""
+        return one.make_launch_context(), [None] * len(self._setters or ())
 
     def launch(self, args) -> bool:
         """Launch straight away if this is possible."""
@@ -84,8 +93,9 @@ class Launcher:
         try:
             if one is not self._ready[0]:
                 data = program.compile_kernel(program.config(), program.get_device_caps(), one)
-                self._ready = one, data, one.make_launch_context(), [None] * len(args)
-            _, data, context, given = self._ready
+                self._ready = one, data, self._begin(one) if arch() in KEEPING else None
+            _, data, kept = self._ready
+            context, given = kept or self._begin(one)
             for k, setter in enumerate(self._setters):
                 given[k] = setter(context, args[k], given[k])
                 if given[k] is None:
