@@ -92,13 +92,9 @@ def _mend_way(k, shift: Array, c, s, way, ways: ti.template()):
     """
     at, lacks, slope = lane(c, k), column(ways, k), ti.Matrix.identity(ti.f32, s.n)
     for i in ti.static(range(s.n)):
-        face = at + i * cells_of(s, way.n)
-        lacks[i] = shift[face] - lacks[i]
+        lacks[i] = shift[at + i * cells_of(s, way.n)] - lacks[i]
         for j in ti.static(range(s.n)):
-            grows = way.u[face + s[i]] - way.u[face]
-            if ti.static(i != j):
-                grows = centre_derivative_at(way.u, at, i, j, way.n)
-            slope[i, j] -= way.part * way.step * grows
+            slope[i, j] -= way.part * way.step * centre_derivative_at(way.u, at, i, j, way.n)
     if slope.determinant() > ti.f32(LEAST_SLOPE):
         lacks = slope.inverse() @ lacks
     for axis in ti.static(range(s.n)):

@@ -83,12 +83,15 @@ def centre_velocity_at(u: Array, c, n):
 
 @ti.func
 def centre_derivative_at(u: Array, c, component: ti.template(), along: ti.template(), n):
-    """Dx times d(u_component)/d(x_along) at the centre of cell ``c``, for two different axes."""
+    """Dx times d(u_component)/d(x_along) at the centre of cell ``c``: from face to face, across a component from centre to centre."""
     s = strides_of(n)
     above = c + component * cells_of(s, n) + s[along]
-    below = c + component * cells_of(s, n) - s[along]
-    upper, lower = u[above] + u[above + s[component]], u[below] + u[below + s[component]]
-    return ti.f32(0.25) * (upper - lower)
+    if ti.static(component == along):
+        return u[above] - u[above - s[along]]
+    else:
+        below = c + component * cells_of(s, n) - s[along]
+        upper, lower = u[above] + u[above + s[component]], u[below] + u[below + s[component]]
+        return ti.f32(0.25) * (upper - lower)
 
 
 @ti.func

@@ -165,16 +165,7 @@ def render_arrows(
     towards = (-1.0 if plane.axis < 2 else 1.0) if grid.dim == 3 else 0.0
     outwards = vector(*(towards * (k == plane.axis) for k in range(grid.dim)))
     tiling = (int_vector(2)(*arrow_tiles(extent, arrows)), float_vector(2)(*extent), *unit, outwards)
-    solid = image.nothing[0] if distance is None else distance
-    surface = image.nothing[1] if level is None else level
+    bounds = *image.or_nothing(distance, level), grid.n, grid.dx
     arrow_kernels(grid.loops, distance is not None, level is not None, grid.placement).blend_arrows(
-        *image.screen,
-        *plane_window(grid, plane, image),
-        *tiling,
-        velocity,
-        1.0 / speed,
-        solid,
-        surface,
-        grid.n,
-        grid.dx,
+        *image.screen, *plane_window(grid, plane, image), *tiling, velocity, 1.0 / speed, *bounds
     )

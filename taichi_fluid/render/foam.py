@@ -147,7 +147,6 @@ class FoamPicture:
         """
         grid = self.grid
         kernels = foam_kernels(grid.loops, distance is not None)
-        solid = image.nothing[0] if distance is None else distance
         drops = (particles.position, particles.life, particles.room, particles.count, SIZE * max(grid.shape))
         seen = (*eye_on(grid, image, view), self._light.fit(image), phi, min(absorption) + MURK)
-        kernels.draw(*image.screen, *drops, *seen, solid, grid.n, grid.dx)
+        kernels.draw(*image.screen, *drops, *seen, *image.or_nothing(distance), grid.n, grid.dx)

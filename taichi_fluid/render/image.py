@@ -99,6 +99,10 @@ class Image:
             self._edges = ti.ndarray(ti.i32, self.width * self.height)
         return self._edges
 
+    def or_nothing(self, *arrays) -> tuple:
+        """Arrays as a kernel takes them: for each that is None one of ``nothing``."""
+        return tuple(self.nothing[k] if array is None else array for k, array in enumerate(arrays))
+
     def resize(self, width: int, height: int) -> None:
         """Another size, in pixels; the values are undefined until something is drawn. Memory only ever grows."""
         self.width, self.height = _checked(width, height)

@@ -135,9 +135,8 @@ def render_slice(
         shade: Brightness of the colours, from 0 to 1.
     """
     grid.require(values=values, **given(distance=distance, level=level))
-    solid = image.nothing[0] if distance is None else distance
-    surface = image.nothing[1] if level is None else level
+    bounds = *image.or_nothing(distance, level), grid.n, grid.dx
     colours = (*scale_arguments(table, limits), shade)
     slice_kernels(grid.loops, distance is not None, level is not None).colour_slice(
-        *image.screen, *plane_window(grid, plane, image), *colours, values, solid, surface, grid.n, grid.dx
+        *image.screen, *plane_window(grid, plane, image), *colours, values, *bounds
     )

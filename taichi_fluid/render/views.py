@@ -13,7 +13,7 @@ import numpy as np
 from .._ti import ti
 from ..boundaries.solids import Placed, Solids
 from ..boundaries.walls import SCALAR
-from ..kernels import Array, array_of, float_vector, kernel_family
+from ..kernels import Array, array_of, copy_values, float_vector, kernel_family
 from ..scene import Look
 from ..simulation import Simulation
 from .arrows import render_arrows
@@ -192,7 +192,7 @@ class Parts:
             kernels = strongest_kernels(grid.loops, quantity.components)
             kernels.compute_strongest(quantity.current, values, grid.n, grid.cells)
         elif name in state.carried:
-            values.copy_from(state.carried[name].current)
+            copy_values(state.carried[name].current, values)
         elif name == "pressure":
             simulation.copy_pressure(values)
         else:
@@ -205,7 +205,7 @@ class Parts:
         if name not in state.carried:
             simulation.walls.fill(values, SCALAR)
         if self.level is not None and simulation.liquid is not None:
-            self.level.copy_from(simulation.liquid.phi)
+            copy_values(simulation.liquid.phi, self.level)
 
     def add_legend(self, look: Look, quantity: str, limits: tuple[float, float], shade: float = 1.0):
         """Lay the legend of a colour-mapped quantity over the picture, if the look has one."""
@@ -333,7 +333,7 @@ class Arrows(Slice):
         """Copy what is shown."""
         if self._velocity is None:
             self._velocity = self.parts.simulation.grid.velocity()
-        self._velocity.copy_from(self.parts.simulation.state.velocity.current)
+        copy_values(self.parts.simulation.state.velocity.current, self._velocity)
         self._timed = None
         super().prepare(look)
 
