@@ -31,11 +31,16 @@ def scene_of(name, resolution, **changes):
 
 
 OUTFLOW = [[{"kind": "inflow", "velocity": [1.0, 0.0]}, "outflow"], ["free-slip", "free-slip"]]
+BLAST = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.3, "smoke": 1.0, "blast": 2.0}
+PASSING = {"shape": "sphere", "center": [0.4, 0.5], "radius": 0.15, "velocity": [1.0, 0.0]}
 FLOWS = {
     "smoke": scene_of("plume2d", 24),
     "outflow and a solid": scene_of("karman", 32, **{"domain.boundaries": OUTFLOW}),
     "moving solids": scene_of("obstacles", 12),
     "fire": scene_of("fire", 12),
+    "a blast around a moving solid": scene((24, 24), 1 / 24, boundaries="open", sources=[BLAST]).with_values(
+        {"solids": [PASSING]}
+    ),
     "collocated": scene_of("godot2d", 24),
     "water": scene_of("dam2d", 32),
     "deep water": scene_of("dam2d", 64, **{"liquid.band": 3}),

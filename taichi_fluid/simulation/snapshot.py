@@ -74,6 +74,8 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
         if values is None or values.shape != tuple(array.shape) or values.dtype != np.float32:
             raise ValueError(f"{name} is missing, or of another grid")
         array.from_numpy(np.ascontiguousarray(values))
+    engine.kept.restore_state(out_of("kept", arrays), numbers["kept"])
+    engine.place_solids(engine.time)  # of a cell that expands counts what they leave open
     if numbers.get("expands"):
         flame = engine.light()
         flame.finish()
@@ -81,7 +83,5 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
     if engine.liquid is not None:
         engine.liquid.restore_state(out_of("liquid", arrays), numbers["liquid"])
         engine.expansion = engine.liquid.expansion
-    engine.kept.restore_state(out_of("kept", arrays), numbers["kept"])
     engine.walls.forget_outflow({int(place): each for place, each in out_of("outflow", arrays).items()})
-    engine.place_solids(engine.time)
     engine.move_as_at(engine.time)
