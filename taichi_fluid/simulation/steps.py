@@ -7,13 +7,11 @@ from ..carried import rate_of
 from ..kernels import copy_values
 from ..physics import forces
 from ..physics.advection import Advection, add_gain, extrapolate, set_apart
-from ..physics.combustion import radiate
 from ..physics.friction import NEAREST, NEAREST_EXPLICIT
-from ..physics.sources import decay, fade, kept_of_source
 from ..pressure.solver import SolveResult
 from ..scene.expressions import at_time
 from ..tables import Table
-from . import liquids
+from . import liquids, reactions
 from .engine import Engine, Force, Stage
 
 
@@ -213,69 +211,6 @@ def _thin_out(engine: Engine, dt: float):
     return engine.flame.growth
 
 
-def emit(engine: Engine, dt: float) -> None:
-    """Let what is carried fade, and sources bring in more."""
-    carried, fluid, velocity = engine.state.carried, engine.scene.fluid, engine.state.velocity
-    for quantity, offset in engine.state.scalars():
-        if rate := rate_of(fluid, quantity.row, "decay"):
-            decay(engine.grid, quantity.current, rate, dt, offset)
-        if rate := rate_of(fluid, quantity.row, "fade"):
-            fade(engine.grid, quantity.current, rate, dt, offset)
-    driven = fluid.velocity_fade > 0
-    if driven:
-        for offset in velocity.begins():
-            fade(engine.grid, velocity.current, fluid.velocity_fade, dt, offset)
-    for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        lasts = source.lasts(engine.time, dt)
-        if not lasts:
-            continue
-        for part, seconds in engine.emitting(source, emitter, lasts):
-            for name, rates in source.rates.items():
-                kept = seconds * kept_of_source(rate_of(fluid, carried[name].row, "decay"), lasts)
-                for offset, rate in zip(carried[name].begins(), rates, strict=True):
-                    if rate:
-                        part.add(carried[name].current, rate, kept, engine.time, offset=offset)
-            if source.velocity is not None:
-                part.drive(velocity.current, source.velocity)
-                driven = True
-    engine.fill_scalars()
-    # Advection left all ghosts filled, but on faces that solids close what it carried there.
-    if driven or engine.solids:
-        engine.fill_velocity()
-
-
-def burn(engine: Engine, dt: float) -> None:
-    """Burn fuel, prescribe what expands, and let hot gas radiate."""
-    scene, carried = engine.scene, engine.state.carried
-    burns = scene.combustion.burn_rate > 0 and "fuel" in carried
-    if burns or scene.expands:
-        engine.light().begin()
-    engine.expansion = engine.flame.expansion if engine.flame and scene.expands else None
-    if burns:
-        assert engine.flame is not None
-        smoke = carried["smoke"].current if "smoke" in carried else None
-        engine.flame.burn(
-            carried["fuel"].current, carried["temperature"].current, smoke, dt, **scene.combustion.model_dump()
-        )
-    if engine.expansion is not None:
-        _blast(engine, dt)
-    radiates = scene.fluid.radiation > 0 and "temperature" in carried
-    if radiates:
-        radiate(engine.grid, carried["temperature"].current, scene.fluid.radiation, dt)
-    if burns or radiates:
-        engine.fill_scalars()
-
-
-def _blast(engine: Engine, dt: float) -> None:
-    """Add the blasts of sources to the divergence that burning prescribes, as far as they last in a step."""
-    assert engine.flame is not None
-    for source, emitter in zip(engine.scene.sources, engine.emitters, strict=True):
-        if source.blast and (lasts := source.lasts(engine.time, dt)):
-            for part, seconds in engine.emitting(source, emitter, lasts):
-                part.add(engine.flame.growth, source.blast, seconds / dt, engine.time)
-    engine.flame.finish()
-
-
 def confine(engine: Engine, dt: float) -> None:
     """Vorticity confinement."""
     length, velocity, scratch = engine.scene.fluid.confinement, engine.state.velocity, engine.state.scratch
@@ -449,16 +384,16 @@ HALVE, ADVECT = Stage("halve", halve), Stage("advect", advect)
 
 STAGGERED = (
     ADVECT,
-    Stage("sources", emit),
-    Stage("burn", burn),
+    Stage("sources", reactions.emit),
+    Stage("burn", reactions.burn),
     Stage("forces", force),
     Stage("diffuse", diffuse),
     Stage("project", project),
 )
 
 COLLOCATED = (
-    Stage("sources", emit),
-    Stage("burn", burn),
+    Stage("sources", reactions.emit),
+    Stage("burn", reactions.burn),
     Stage("forces", force),
     Stage("diffuse", diffuse_alone),
     Stage("project", project),
