@@ -19,9 +19,11 @@ from ..kernels import (
     cells_of,
     column,
     copy_values,
+    flat,
     float_vector,
     kernel_family,
     lane,
+    neighbour,
     position_of,
     put_line,
 )
@@ -43,6 +45,9 @@ by up to a third, and where a surface meets a solid aslant, which has particles 
 
 MOST_BENT = 1.25
 """The most that a slope is off 1 in a step, as a factor, by what is a flow: more is a film, or where two surfaces meet."""
+
+SEEN = 0.6
+"""How deep liquid lies at most, in cells, that has air around it in any case: however aslant a surface is and a flow has stretched distances."""
 
 TRUSTED = 0.9
 """Cells from a surface up to which its distance says something of its slope."""
@@ -153,8 +158,21 @@ class _Known:
 
 
 @ti.func
-def _widen(k, c, s, phi: Array, known, values: ti.template()):
-    """A distance that is sure; that of a cell beside such as are known, by the eikonal equation; that of others is far."""
+def _touches_air(I, s, phi: Array):
+    """Whether there is air around a cell, across corners too."""
+    touches = ti.i32(0)
+    for around in range(ti.static(3**s.n)):
+        touches |= ti.cast(phi[flat(neighbour(I, around), s)] >= 0, ti.i32)
+    return touches == 1
+
+
+@ti.func
+def _widen(k, c, I, s, phi: Array, known, values: ti.template()):
+    """A distance that is sure; that of a cell beside such as are known, by the eikonal equation; that of others is far.
+
+    Liquid that is said to lie near a surface and has no air around it lies deep: where a cavity has closed, what was known of its
+    surface would stay.
+    """
     at = lane(c, k)
     distance = phi[at] * known.scale
     sign, far = ti.select(distance < 0, ti.f32(-1.0), ti.f32(1.0)), ti.f32(2.0) * known.far
@@ -166,6 +184,9 @@ def _widen(k, c, s, phi: Array, known, values: ti.template()):
             near[axis] = ti.min(near[axis], ti.select(is_known, sign * value, far))
     least = ti.select(distance < 0, -known.sure_low, known.sure_high)
     is_sure = (distance > known.sure_low) & (distance < known.sure_high)
+    if distance > ti.f32(-SEEN) and distance < 0 and near.min() >= 0:
+        if not _touches_air(position_of(I, k), s, phi):
+            distance = -known.far
     values[ti.i32(0), k] = ti.select(is_sure, distance, sign * ti.max(_distance_from(near, known.far), least))
 
 
@@ -177,7 +198,7 @@ def _widen_strip(c, I, m, s, phi: Array, out: Array, known, width: ti.template()
         strip.each(_put_far, (c, phi, out, known.far))
     else:
         values = strip.matrix(1)
-        strip.each(_widen, (c, s, phi, known, values))
+        strip.each(_widen, (c, I, s, phi, known, values))
         strip.each(put_line, (out, c, values, 0))
 
 
