@@ -472,8 +472,8 @@ def test_a_tank_drains_through_a_hole_in_a_side_and_nowhere_else(where, more):
     simulation.advance(0.3)
     head = (volume + simulation.liquid.volume) / 2 / floor - height
     flow = (volume - simulation.liquid.volume) / 0.3 / area / np.sqrt(2 * 9.81 * head)
-    # Of 4 cells in 2D 0.68 to 0.71, of 3 by 6 in 3D 0.70.
-    assert 0.64 < flow < 0.76
+    # Of 4 cells in 2D 0.68 to 0.71, of 3 by 6 in 3D 0.66 to 0.68, by FLIP 0.62 to 0.65.
+    assert 0.61 < flow < 0.76
     assert abs(simulation.liquid.lacking) < 0.005 * simulation.liquid.target
 
 

@@ -45,8 +45,6 @@ NEVER = 1 << 16
 """Mark of what can be no part of the core, more than all others together."""
 MARGIN = 1.5
 """Cells around solids, sources and sinks in which the liquid counts as shallow, however deep it is."""
-SPARSE = 0.5
-"""Part of its particles that a deep cell has at least: the core is full, and would close over what has fewer, 1 % too much in all."""
 LEFT, FOUND = 1, 2
 """Marks of how the core changes: it has come into a cell in a step; it is found there again after it. ``LEFT`` alone: not again."""
 
@@ -60,23 +58,6 @@ class _Window:
     n: object
 
 
-@argument
-class _Held:
-    """How deep cells lie, what particles they have, and which of them the core has come into."""
-
-    depth: object
-    starts: object
-    reached: object
-
-    @ti.func
-    def is_shallow(self, c, n):
-        """Whether a cell is not deep, or so sparse that the core would make more of what it holds."""
-        cell = ti.cast(c, ti.i32)
-        count = self.starts[cell + 1] - self.starts[cell]
-        sparse = (self.reached[c] == 0) & (count < ti.static(int(SPARSE * FULL[n.n])))
-        return ti.cast(not self.depth.is_deep(c) or sparse, ti.i32)
-
-
 @ti.func
 def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntArray, n):
     for axis in ti.static(range(s.n)):
@@ -87,7 +68,7 @@ def _take_over_at(c, I, s, u: Array, weight: Array, ahead: Array, reached: IntAr
 
 
 @ti.func
-def _mark_shallow(c, I, s, shallow: IntArray, held, distance: Array, closed, n, given: ti.template()):
+def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n, given: ti.template()):
     """0 for what is deep; beyond closed sides what is beside them goes on, beyond others and beside solids nothing can be."""
     mark, inside = ti.i32(0), c
     for axis in ti.static(range(s.n)):
@@ -96,9 +77,9 @@ def _mark_shallow(c, I, s, shallow: IntArray, held, distance: Array, closed, n, 
             if closed[2 * axis + ti.cast(I[axis] > 1, ti.i32)] != CLOSED:
                 mark = ti.i32(NEVER)
     if mark == 0:
-        mark = held.is_shallow(inside, n)
+        mark = ti.cast(not depth.is_deep(inside), ti.i32)
         if ti.static(given):
-            if distance[inside] < ti.f32(MARGIN) * held.depth.dx:
+            if distance[inside] < ti.f32(MARGIN) * depth.dx:
                 mark = ti.i32(NEVER)
     shallow[c] = mark
 
@@ -212,18 +193,8 @@ def core_kernels(loops, given):
         loops.each_cell_in(n * 0 + 1, n + 2, n, _take_over_at, (velocity, weight, ahead, reached, n))
 
     @ti.kernel
-    def mark_shallow(
-        shallow: IntArray,
-        phi: Array,
-        starts: IntArray,
-        reached: IntArray,
-        distance: Array,
-        closed: Flags,
-        n: Index,
-        dx: ti.f32,
-    ):
-        held = _Held(Depth(phi, dx), starts, reached)
-        loops.each_cell_in(n * 0, n + 2, n, _mark_shallow, (shallow, held, distance, closed, n, given))
+    def mark_shallow(shallow: IntArray, phi: Array, distance: Array, closed: Flags, n: Index, dx: ti.f32):
+        loops.each_cell_in(n * 0, n + 2, n, _mark_shallow, (shallow, Depth(phi, dx), distance, closed, n, given))
 
     @ti.kernel
     def sum_up(source: IntArray, out: IntArray, phi: Array, along: ti.i32, band: ti.i32, n: Index, dx: ti.f32):
@@ -355,10 +326,10 @@ class Core:
         if self.cells:
             self._kernels.take_over(velocity, weight, self._ahead, self.marks, self.grid.n)
 
-    def find(self, phi, particles: Particles, shallow: Sequence[tuple], least: int = 0) -> None:
+    def find(self, phi, shallow: Sequence[tuple], least: int = 0) -> None:
         """Find the core anew, in ``found``: below a surface ``phi``, m, by the ``band``, and not around some shapes.
 
-        The band is of so many cells at ``least``, as far as there can be as many. What has few ``particles`` counts as shallow.
+        The band is of so many cells at ``least``, as far as there can be as many.
 
         A gap between particles is no surface: where fewer cells are shallow than half of those that a level surface shows, what
         is deep is in the core all the same, and next to that the gap is closed.
@@ -369,7 +340,7 @@ class Core:
             return
         distance = self._nothing if self.solids is None else self.solids.distance
         source, out = (self.found, self.change) if grid.dim == 2 else (self.change, self.found)
-        kernels.mark_shallow(source, phi, particles.starts, self.marks, distance, self._closed, grid.n, grid.dx)
+        kernels.mark_shallow(source, phi, distance, self._closed, grid.n, grid.dx)
         point = float_vector(grid.dim)
         for shape, a, b, radius in shallow:
             where = point(*a), point(*b), radius, point(*grid.origin), grid.dx

@@ -391,8 +391,8 @@ class Liquid:
         lacking = self.lacking
         if self.core.active:
             # What leaves through an open side, or crosses a seam, has to have particles then.
-            least = max(math.ceil(self._crossed), 1) + 1 if self._leaves or self.motion.seams.any else 0
-            self.core.find(self.phi, self.particles, self.shallow, least)
+            least = max(math.ceil(self._crossed), 1) + 1
+            self.core.find(self.phi, self.shallow, least if self._leaves or self.motion.seams.any else 0)
             self.core.drop(self.particles)
         self._seeding.restore(self.particles, self.phi, velocity, lacking, self.steps)
         if self._leaves:

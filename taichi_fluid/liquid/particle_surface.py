@@ -43,7 +43,7 @@ LOWEST, HIGHEST = -0.2, 0.4
 """Cells that it is raised by: particles in disorder make it lie lower than those of a lattice do."""
 SPRAY = 0.75
 """Cells beyond the surface from which on particles are none of what lies below it."""
-AIRLESS = 1.5
+AIRLESS = 1.1
 """How deep below the surface that was there, in cells, lies what air has no way to in a step. A jet that meets a wall draws its particles
 into lines, cells apart; what opened between them would suck the liquid in, as a vacuum does."""
 UNFILLED = 0.5 * (BELOW - DEEPEST)

@@ -153,7 +153,7 @@ def _wants_shape(c, I, place, cloud, ground, shape):
 class Lack:
     """How likely a place is filled where a cell is not full, and what the chances of this step are drawn from.
 
-    From ``EVERYWHERE`` on each place is filled that lies in the liquid.
+    From ``EVERYWHERE`` on each place is filled that lies in the liquid; below 0 none, as there are too many elsewhere.
     """
 
     phi: object
@@ -177,7 +177,7 @@ def _wants_deep(c, I, place, cloud, ground, lack):
         # Of a cell that a solid covers in part less can be full.
         away = distance_at(ground.solids, ti.cast(I, ti.f32) - ti.f32(0.5))
         least = ti.cast(ti.f32(1.0 * LEAST[I.n]) * ti.min(ti.max(ti.f32(0.5) + away, ti.f32(0.0)), ti.f32(1.0)), ti.i32)
-    few = count < least and depth >= BELOW
+    few = count < least and depth >= BELOW and lack.likely >= 0
     if lack.likely >= EVERYWHERE:
         few = sample(lack.phi, 0, inside_box(seed + ti.f32(0.5), ground.solids.n), ground.solids.n) < 0
     if few or (depth >= SHALLOW and hash_01(ti.Vector([cell, place, lack.draw])) < lack.likely):
@@ -454,7 +454,7 @@ class Seeding:
             # No more than there are too many in all: in a thin film every cell is too full.
             chance = min(-lacking / max(numbers_of(self._out)[0], 1.0), AT_ONCE if many else 1.0)
         kernels.drop_surplus(position, order, starts, room, most, chance, draw, self.grid.n)
-        made = self._put(particles, velocity, phi, min(max(lacking, 0) * self.share, 1.0), draw)
+        made = self._put(particles, velocity, phi, min(lacking * self.share, 1.0), draw)
         if lacking > 0:
             self.share = min(self.share * min(max(lacking / max(made, 1), 0.5), 2.0), 1.0)
 
