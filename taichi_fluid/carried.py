@@ -76,10 +76,13 @@ class Carried:
         if not isinstance(self.name, str) or not self.name or self.name in TAKEN:
             raise ValueError(f"a quantity is called {self.name!r}; it must have a name, and not {' or '.join(TAKEN)}")
         object.__setattr__(self, "components", whole(f"components of {self.name}", self.components, 1))
+        object.__setattr__(self, "slider", tuple(self.slider))  # as a checkpoint has it that is a list
         if self.colours and self.components != 3:
             raise ValueError(f"components of {self.name} is {self.components}; red, green and blue are 3")
-        if isinstance(self.outside, Sequence) and len(self.outside) != self.components:
-            raise ValueError(f"outside of {self.name} is {self.outside}; it has {self.components} components")
+        if isinstance(self.outside, Sequence):
+            object.__setattr__(self, "outside", tuple(self.outside))
+            if len(self.outside) != self.components:
+                raise ValueError(f"outside of {self.name} is {self.outside}; it has {self.components} components")
         for field in ("diffusivity", "decay", "fade", "weight", "lift", "limit"):
             value = getattr(self, field)
             if not isinstance(value, str) and not is_number(value):

@@ -336,7 +336,7 @@ def liquids_of(tmp_path_factory):
 @pytest.mark.parametrize("names", ["dam2d", "dam,splash,pour,paddle,slosh,honey,crown"], ids=["2D", "3D"])
 def test_liquids_are_the_same_for_a_guest_of_wide_numbers(liquids_of, names):
     """With foam and, in 3D, their surface as triangles; no word reaches the terminal, and no warning is given."""
-    wide, plain = liquids_of(names, "default_ip=i64", "default_fp=f64"), liquids_of(names)
+    wide, plain = liquids_of(names, "default_ip=i64", "default_fp=f64", "flatten_if=True"), liquids_of(names)
     assert all(
         plain[f"{name} {view}"].std() > 3 for name in names.split(",") for view in ("surface", "slice", "arrows")
     )

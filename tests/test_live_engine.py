@@ -104,6 +104,22 @@ def test_a_stage_of_ones_own_may_come_in_parts(dim):
     assert closed == [0, 1, 2, 3] and simulation.steps == 3
 
 
+def test_a_scene_that_brings_in_more_may_come_between_any_two_parts_of_a_step():
+    """While what is carried began to diffuse, a step broke off, as there was more of it than it had counted."""
+    source = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "smoke": 1.0}
+    before = scene((8, 8), 0.125, {"smoke_diffusion": 0.01}, sources=[source])
+    after = before.with_values({"sources.0.temperature": 300.0})
+    count, _ = finish(Simulation(before).stepping(0.02))
+    for part in range(1, count):
+        simulation = Simulation(before)
+        parts = simulation.stepping(0.02)
+        for _ in range(part):
+            next(parts)
+        simulation.scene = after
+        finish(parts)
+        assert simulation.steps == 1
+
+
 def test_the_time_of_a_stage_is_its_own(dim, monkeypatch):
     """A part works for 20 ms, the caller idles for 100 ms after each; by a clock that goes on there alone."""
     now = [0.0]

@@ -313,6 +313,25 @@ def test_a_load_is_that_of_its_solid():
     assert (row["drag.torque"],) == load.torque
 
 
+def test_what_is_carried_no_more_is_what_is_outside():
+    """After a reset of a scene that nothing brings it in: each step broke off, with a name that ``Diagnostics`` has not."""
+    source = {"shape": "sphere", "center": [0.5, 0.5], "radius": 0.2, "smoke": 1.0, "temperature": 300.0}
+    simulation = Simulation(scene((8, 8), 0.125, sources=[source]))
+    asked = [
+        {"name": "at", "kind": "point", "quantity": "temperature", "at": [0.5, 0.5]},
+        {"name": "held", "kind": "integral", "quantity": "temperature"},
+        {"name": "through", "kind": "plane", "quantity": "temperature", "axis": "x", "position": 0.5},
+    ]
+    probes = Probes(simulation, asked)
+    simulation.step()
+    assert probes.rows[-1]["at"] > 0
+    simulation.scene = simulation.scene.with_values({"sources": []})
+    simulation.reset()
+    simulation.step()
+    assert "temperature" not in simulation.state.carried
+    assert [probes.rows[-1][each["name"]] for each in asked] == [0.0, 0.0, 0.0]
+
+
 def test_what_nobody_probes_launches_nothing():
     simulation = Simulation(box(2).with_values({"probes": [{"name": "p", "kind": "extreme", "quantity": "smoke"}]}))
     assert simulation.after_step == []

@@ -37,17 +37,18 @@ def before_compiling(tell: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling(kernel):
-    """Let Taichi compile; a number by itself is of 32 bits meanwhile, whatever the one who called ``ti.init`` has chosen."""
+    """Let Taichi compile; whatever the one who called ``ti.init`` has chosen, a number by itself is of 32 bits meanwhile, and of an ``if`` one side runs."""
     for tell in tuple(_told):
         tell(kernel.__name__)
-    runtime = impl.get_runtime()
-    chosen = runtime.default_fp, runtime.default_ip
-    runtime.default_fp, runtime.default_ip = ti.f32, ti.i32
+    runtime, config = impl.get_runtime(), impl.current_cfg()
+    chosen, flattens = (runtime.default_fp, runtime.default_ip), config.flatten_if
+    runtime.default_fp, runtime.default_ip, config.flatten_if = ti.f32, ti.i32, False
     try:
         with without_collecting():
             yield
     finally:
         runtime.default_fp, runtime.default_ip = chosen
+        config.flatten_if = flattens
 
 
 KEEPING = (*CPU_ARCHS, ti.vulkan)

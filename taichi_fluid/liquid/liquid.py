@@ -41,8 +41,7 @@ the pressure is solved for, where the faces of a cell of liquid have no particle
 class Liquid:
     """A liquid that moves in steps.
 
-    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP, a kick), ``kick.begin``, one's own forces,
-    ``project``, ``scatter``.
+    ``carry``, ``pour``, ``drain``, ``find_surface``, ``gather``, ``remember`` (FLIP, a kick), ``kick.begin``, one's own forces, ``project``, ``scatter``.
 
     Attributes:
         particles: What it consists of.
@@ -54,6 +53,8 @@ class Liquid:
         steps: How many times it was told by ``scatter`` what a step has made of it.
         target: How many particles were added and have not left the box, those that the core would have among them.
         pouring: Numbers of one's own sources that have poured in the last step.
+        opens: Whether a side lets any out.
+        leaves: Whether any may leave the box: through such a side, or as ``drain`` is called.
         expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
 
     Args:
@@ -84,7 +85,8 @@ class Liquid:
         self.target, self.steps, self.pouring = 0, 0, set[int]()
         self._known = False  # whether particles' own velocities are those of the faces there, as APIC leaves them
         self._gone, self._crossed = False, 1.0  # gone: whether what was the surface has moved since it was found
-        self._leaves = drains or any(side.is_open for pair in walls.sides for side in pair)
+        self.opens = any(side.is_open for pair in walls.sides for side in pair)
+        self.leaves = drains or self.opens
 
     def prepare(self, method: str = "auto") -> FreeSurface:
         """The projection, with the pressure solver of a method; built anew where that is another."""
@@ -108,9 +110,8 @@ class Liquid:
         self._empty()
         self.target = self.steps = 0
         self._seeding.begin()
-        self.inlets.clear()
-        self.pouring.clear()
-        self._drained.clear()
+        for each in (self.inlets, self.pouring, self._drained):
+            each.clear()
         self.phi.fill(FAR * self.grid.dx)  # there was none
         self.find_surface()
 
@@ -163,8 +164,7 @@ class Liquid:
         """Fill a shape of ``operators.shapes`` with liquid, and let all that is in it have this velocity, m/s.
 
         Called after each ``carry``, with the ``time`` then, and ``drive`` before it, as much is poured as has flowed out of the
-        shape; ``dt`` is how long the step was, for one that was at rest in it. Of others as much as a lattice of cells fits them. Returns
-        how many particles there are more.
+        shape; ``dt`` is how long the step was, for one that was at rest in it. Of others as much as a lattice of cells fits them. Returns how many particles there are more.
         """
         added = 0
         for each in self.motion.seams.images(shape, a, b, radius):
@@ -182,7 +182,7 @@ class Liquid:
             self.particles.place()
             entering = self.inlets.let_in(self.particles, time, dt)
             self.target += entering.let_in + entering.crowded
-            if self._leaves:  # the next sort takes them for particles that have left
+            if self.leaves:  # the next sort takes them for particles that have left
                 self.target += entering.shut + entering.crowded
 
     def drive_inlets(self, velocity, time: float, dt: float) -> None:
@@ -208,12 +208,11 @@ class Liquid:
     def drain(self, shape: str, a: Sequence[float], b: Sequence[float], radius: float) -> None:
         """Take the liquid in a shape of ``operators.shapes`` away, and leave that to the air until the surface after the next.
 
-        Called after each ``carry``, liquid flows into the shape as through a hole. Where there may be a core, the shape is to be
-        among those that are ``shallow``.
+        Called after each ``carry``, liquid flows into the shape as through a hole. Where there may be a core, the shape is to be among those that are ``shallow``.
         """
-        if not self._leaves:
+        if not self.leaves:
             self._sort()  # where others crowd, some have been taken away already, which are made up for
-            self._leaves = True
+            self.leaves = True
         for each in self.motion.seams.images(shape, a, b, radius):
             for particles in [self.particles, self.foam.particles] if self.has_foam else [self.particles]:
                 self._sinks.take(particles, *each)
@@ -263,7 +262,7 @@ class Liquid:
         """
         before = self.particles.count
         self._sort()
-        if self._leaves:
+        if self.leaves:
             self.target -= before - self.particles.count
         if not self._gone:
             self._there.stay(self.phi)
@@ -284,8 +283,7 @@ class Liquid:
     def carry(self, velocity, dt: float) -> None:
         """Move the particles along a velocity that ``scatter`` has continued beyond the surface.
 
-        They go straight on with what the kick makes of it, and without one with what there is halfway. ``find_surface`` is to be
-        called when what is poured then is there too.
+        They go straight on with what the kick makes of it, and without one with what there is halfway. ``find_surface`` is to be called when what is poured then is there too.
         """
         self.motion.seams.close(velocity, self.grid.dim)
         kicked = self.kick.kicked(velocity, dt, self._scratch.vector)
@@ -392,14 +390,15 @@ class Liquid:
         if self.core.active:
             # What leaves through an open side, or crosses a seam, has to have particles then.
             least = max(math.ceil(self._crossed), 1) + 1
-            self.core.find(self.phi, self.shallow, least if self._leaves or self.motion.seams.any else 0)
+            self.core.find(self.phi, self.shallow, least if self.leaves or self.motion.seams.any else 0)
             self.core.drop(self.particles)
         self._seeding.restore(self.particles, self.phi, velocity, lacking, self.steps)
-        if self._leaves:
+        if self.leaves:
             self._sort()  # what leaves the box in the step to come is not to be made up for
 
-    def begin_kick(self, velocity) -> None:
-        """Begin to find the kick of a first step, by what is to become of a velocity: as if there had been no step before."""
+    def begin_kick(self, velocity, force: Sequence[float]) -> None:
+        """Begin to find the kick of a first step, by what becomes of a velocity; by ``force``, m/s², the liquid falls."""
+        self._surface.parting.force = force
         self.remember(velocity)
         self.particles.place()
         self.begin(velocity)
@@ -433,6 +432,7 @@ class Liquid:
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
+        numbers["leaves"] = self.leaves
         numbers |= {"pouring": sorted(self.pouring), "known": self._known, "kick": self.kick.seconds}
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
@@ -465,7 +465,7 @@ class Liquid:
         self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
         self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
         self.inlets.restore_state(arrays)
-        self.pouring = set(numbers.get("pouring", ()))
+        self.leaves, self.pouring = bool(numbers.get("leaves", self.leaves)), set(numbers.get("pouring", ()))
         self.kick.seconds, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("kick", "spreads"))
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:

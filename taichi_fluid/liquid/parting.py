@@ -148,13 +148,16 @@ class Parting:
         walls: Its sides.
         solids: What stands in it.
         before: An array of the grid to work in.
+
+    Attributes:
+        force: What the liquid falls by, m/s².
     """
 
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, before):
         self.grid, self.solids, self._before = grid, solids, before
         self._closed, self._seams = closed_all_over(walls), Seams(grid, walls)
         self._kernels, self._nothing = parting_kernels(grid.loops, solids is not None), ti.ndarray(ti.f32, 1)
-        self._force = float_vector(grid.dim)(0.0)
+        self.force: Sequence[float] = (0.0,) * grid.dim
 
     def part(self, phi, pressure, velocity, force: Sequence[float]) -> None:
         """Let the cells of films that leave a lid count as air in ``phi``, m, the distance to the surface.
@@ -163,19 +166,22 @@ class Parting:
             phi: At centres; its ghosts are set.
             pressure: Of the step before, Pa.
             velocity: On the faces, m/s, as that step has left it, walls' faces as ``let_go`` has.
-            force: What the liquid falls by, m/s², until the next call.
+            force: What the liquid falls by, m/s², from now on.
         """
         grid, nothing = self.grid, self._nothing
         others = (nothing,) * 5 + (grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
         if self.solids is not None:
             others = (self.solids.fluid, *self.solids.arguments())
-        self._force = float_vector(grid.dim)(*force)
+        self.force = force
         copy_values(phi, self._before)
-        self._kernels.part(self._before, phi, pressure, velocity, self._closed, self._force, *others)
+        self._kernels.part(self._before, phi, pressure, velocity, self._closed, self._fall(), *others)
         self._seams.mirror(phi)
 
     def let_go(self, velocity, also, phi) -> None:
         """Let lids have the velocity of what moves away from them in cells in the air, and of what is ``also`` given as much."""
         grid, nothing = self.grid, self._nothing
         fluid, open = (nothing, nothing) if self.solids is None else (self.solids.fluid, self.solids.open)
-        self._kernels.let_go(velocity, also, phi, self._closed, self._force, fluid, open, grid.n)
+        self._kernels.let_go(velocity, also, phi, self._closed, self._fall(), fluid, open, grid.n)
+
+    def _fall(self):
+        return float_vector(self.grid.dim)(*self.force)

@@ -107,8 +107,7 @@ class Engine:
         if scene.liquid is not None:
             from ..liquid.liquid import Liquid  # which a gas need not wait for
 
-            drains = any(source.sink for source in scene.sources)
-            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids, drains=drains)
+            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids, drains=self._drains)
         level = None if self.liquid is None else self.liquid.phi
         self.diagnostics = Diagnostics(self.grid, self.solids, level)
         self.kept = Kept()
@@ -124,6 +123,10 @@ class Engine:
     def own(self) -> dict[str, Any]:
         """What the caller has given beside the scene: how many solids, and which sides."""
         return {"solids": len(self._solids), "sides": [list(place) for place in sorted(self._sides)]}
+
+    @property
+    def _drains(self) -> bool:
+        return any(source.sink for source in self._scene.sources)
 
     @property
     def reflects(self) -> bool:
@@ -167,6 +170,7 @@ class Engine:
         if projected:
             self.prepare()
         if self.liquid is not None and self.scene.liquid is not None:
+            self.liquid.leaves = self.liquid.opens or self._drains
             self.dry = begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
         self.fill_velocity()
 
@@ -261,7 +265,7 @@ class Engine:
 
     def keep_pressure(self, dt: float, lasting: float) -> None:
         """Keep the pressure before the last projection of a step of ``dt`` s, which diffusion reckons with for ``lasting``."""
-        earlier = self.begin_earlier(self.steps, dt, self.halved, lasting, self.nearest)
+        earlier = self.begin_earlier(self.steps, dt, self.halved, lasting, self.nearest if self.halved else 0.0)
         copy_values(self.state.pressure, earlier.pressure)
 
     def begin_earlier(self, steps: int, dt: float, halved: bool, lasting: float, nearest: float) -> Earlier:

@@ -122,7 +122,7 @@ def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> It
     liquid.kick.wanted = True
     liquid.kick.begin(dt)
     liquid.kick.middle = 0.0  # as of where it begins
-    liquid.begin_kick(velocity)
+    liquid.begin_kick(velocity, pull_on(engine.scene, engine.time))
     force(engine, dt)
     yield from diffuse_liquid(engine, dt)
     _project(engine, dt, again=engine.pressure_result is not None)
@@ -170,6 +170,8 @@ def project_liquid(engine: Any, dt: float) -> Iterator[None]:
 def _project(engine: Any, dt: float, again: bool = False) -> SolveResult:
     """Project the velocity; ``again`` in a step, surface and solids are where they were, and tension has acted."""
     solver = engine.scene.solver
+    if not again:
+        engine.prepare()  # by the method that the scene asks for now
     return engine.liquid.project(
         engine.state.velocity.current,
         engine.state.pressure,

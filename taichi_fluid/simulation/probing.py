@@ -8,7 +8,7 @@ import numpy as np
 
 from .._ti import argument, ti
 from ..boundaries.walls import PRESSURE, SCALAR
-from ..carried import rate_of
+from ..carried import CARRIED, rate_of
 from ..kernels import (
     Array,
     Reduction,
@@ -25,6 +25,7 @@ from ..operators.shapes import covered_part
 from ..scene.probes import AXES, VOLUME, Probe, cells_in
 from .diagnostics import NOT_FINITE
 from .points import index_of, sampler, velocities_at
+from .state import Quantity
 
 LOOKS = 4
 """At a liquid along a cell of a gauge."""
@@ -252,11 +253,18 @@ class Gauge:
         self._partials, self._out = room_for_partials(2), ti.ndarray(ti.f32, 2)
         self._nothing = ti.ndarray(ti.f32, 1)
         self._array, self._points = None, {}
+        self._outside: dict[str, Quantity] = {}
 
     def measure(self, probe: Probe) -> dict[str, float]:
         """What a probe measures now, by what follows its name: nothing, or ``".x"`` and the like."""
         self.grid.require_runtime()
         return _MEASURES[probe.kind](self, probe)
+
+    def _carried(self, name: str) -> Quantity | None:
+        """What is carried by a name; of what nothing brings in any more, after a reset, what is outside."""
+        if name not in self.simulation.state.carried and name in CARRIED and name not in self._outside:
+            self._outside[name] = Quantity(self.grid, CARRIED[name])
+        return self.simulation.state.carried.get(name, self._outside.get(name))
 
     def _fields(self, quantity: str, weighed: bool = False) -> list[tuple[Any, int]]:
         """Arrays over the cells with ghosts, and where in them a component begins: one for each component.
@@ -264,8 +272,7 @@ class Gauge:
         Of a liquid a component of the velocity is 0 in the air, and where it is ``weighed`` on its surface a part of itself.
         """
         simulation = self.simulation
-        if quantity in simulation.state.carried:
-            carried = simulation.state.carried[quantity]
+        if (carried := self._carried(quantity)) is not None:
             return [(carried.current, begin) for begin in carried.begins()]
         velocity, of_velocity = simulation.state.velocity.current, quantity.startswith("velocity_")
         if of_velocity and simulation.liquid is None:
@@ -360,8 +367,8 @@ class Gauge:
         return values
 
     def _diffusivity(self, quantity: str) -> float:
-        row = self.simulation.state.carried[quantity].row
-        return rate_of(self.simulation.scene.fluid, row, "diffusivity")
+        carried = self._carried(quantity)
+        return rate_of(self.simulation.scene.fluid, carried.row, "diffusivity") if carried is not None else 0.0
 
     def integral(self, probe: Probe) -> dict[str, float]:
         """Over a region without what solids fill."""

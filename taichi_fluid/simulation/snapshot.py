@@ -6,10 +6,12 @@ it on the backend that it was taken from has the bits of one that was never inte
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from ..carried import CARRIED, Carried
 from .engine import Engine
 from .kept import Arrays, Numbers, out_of, within
 
@@ -26,6 +28,7 @@ def taken_from(engine: Engine) -> tuple[Arrays, Numbers]:
         "steps": engine.steps,
         "pressed": engine.pressed if math.isfinite(engine.pressed) else None,
         "carried": {name: each.components for name, each in state.carried.items()},
+        "rows": {name: asdict(each.row) for name, each in state.carried.items() if name not in CARRIED},
         "own": engine.own,
     }
     if engine.flame is not None:
@@ -55,6 +58,7 @@ def put_into(engine: Engine, arrays: Mapping[str, np.ndarray], numbers: Mapping[
     state = engine.state
     if (own := numbers.get("own", engine.own)) != engine.own:  # kept before that was written
         raise ValueError(f"of solids and sides of one's own it was written with {own}, and given are {engine.own}")
+    state.add([Carried(**row) for name, row in numbers.get("rows", {}).items() if name not in CARRIED])
     state.add({name: count for name, count in numbers["carried"].items() if name not in state.carried})
     wanted = {"velocity": state.velocity.current, "pressure": state.pressure}
     wanted |= {f"carried/{name}": each.current for name, each in state.carried.items()}

@@ -145,7 +145,8 @@ def _begin_friction(engine: Engine, viscosity: float, dt: float) -> None:
 
 def _begin_scalars(engine: Engine, dt: float) -> Iterator[None]:
     """The first part of the diffusion of what the velocity carries."""
-    for quantity, offset in engine.state.scalars():
+    # A list, as between two parts a new scene may bring in more.
+    for quantity, offset in list(engine.state.scalars()):
         if rate := rate_of(engine.scene.fluid, quantity.row, "diffusivity"):
             engine.diffusion.advance(
                 quantity.current, rate, dt, SCALAR, offset, quantity.name, bounded=quantity.row.dilutes
