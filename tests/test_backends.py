@@ -294,7 +294,7 @@ from taichi_fluid import backend
 from taichi_fluid._ti import ti
 warnings.simplefilter("error")
 out, names = sys.argv[1], sys.argv[2].split(",")
-options = {key: getattr(ti, value) for key, value in (option.split("=") for option in sys.argv[3:])}
+options = {key: getattr(ti, value, True) for key, value in (option.split("=") for option in sys.argv[3:])}
 ti.init(arch=ti.cpu, enable_fallback=False, **backend.recommended_options(), **options)
 import numpy as np
 import taichi_fluid as tf
