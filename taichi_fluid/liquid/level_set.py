@@ -47,7 +47,7 @@ MOST_BENT = 1.25
 """The most that a slope is off 1 in a step, as a factor, by what is a flow: more is a film, or where two surfaces meet."""
 
 SEEN = 0.6
-"""How deep liquid lies at most, in cells, that has air around it in any case: however aslant a surface is and a flow has stretched distances."""
+"""Cells below a surface up to which liquid has air around it, however aslant that is and however a flow has stretched distances."""
 
 TRUSTED = 0.9
 """Cells from a surface up to which its distance says something of its slope."""

@@ -125,7 +125,7 @@ class Flame:
     the open stays hot.
 
     Call in this order, once a step: ``begin``, what else adds to ``growth``, ``burn``, ``finish``; and ``dilute`` before
-    each advection with the velocity that was projected to this.
+    each advection with the velocity that was projected to this. A step may ``burn`` in parts, each with its part of ``expansion``.
 
     Attributes:
         growth: The prescribed divergence of the fluid at cell centres, 1/s.

@@ -368,7 +368,8 @@ class Gauge:
 
     def _diffusivity(self, quantity: str) -> float:
         carried = self._carried(quantity)
-        return rate_of(self.simulation.scene.fluid, carried.row, "diffusivity") if carried is not None else 0.0
+        assert carried is not None, quantity
+        return rate_of(self.simulation.scene.fluid, carried.row, "diffusivity")
 
     def integral(self, probe: Probe) -> dict[str, float]:
         """Over a region without what solids fill."""

@@ -60,7 +60,7 @@ def _burns(engine: Engine) -> bool:
 
 
 def _burn(engine: Engine, half: float) -> bool:
-    """Burn for half of a step, which is to grow by half as much in all of it; returns whether anything burns."""
+    """Burn for half of a step; what that makes room for takes all of it, at half the rate. Returns whether anything burns."""
     if not _burns(engine):
         return False
     carried, law = engine.state.carried, engine.scene.combustion.model_dump()
