@@ -8,6 +8,7 @@ marked ``slow``, which ``python -m pytest`` leaves out.
 
 import os
 import signal
+from subprocess import CompletedProcess
 from types import SimpleNamespace
 
 os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")
@@ -93,3 +94,22 @@ def arch() -> str:
 def dim(request) -> int:
     """Number of axes."""
     return request.param
+
+
+@pytest.fixture
+def refuse(tmp_path, monkeypatch, capsys):
+    """The command line in this process, in ``tmp_path``, for what it is to refuse before it starts Taichi."""
+    from taichi_fluid.app import commands
+
+    def start(arch):
+        raise AssertionError(f"{arch} was started")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(backend, "start", start)
+
+    def ended(*arguments) -> CompletedProcess:
+        with pytest.raises(SystemExit) as caught:
+            commands.main([str(argument) for argument in arguments], prog_name="taichi-fluid")
+        return CompletedProcess(arguments, int(str(caught.value.code)), *capsys.readouterr())
+
+    return ended

@@ -695,8 +695,8 @@ def test_a_grid_that_does_not_fit_costs_its_row_only(tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
-    assert words in one_sentence(run(["bench", *arguments], tmp_path))
+def test_bad_input_gets_one_sentence(refuse, tmp_path, arguments, words):
+    assert words in one_sentence(refuse("bench", *arguments))
     assert os.listdir(tmp_path) == []
 
 
@@ -708,15 +708,15 @@ def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
         ('{"rows": [{"arch": "cpu"}]}', "does not hold the rows"),
     ],
 )
-def test_a_file_that_is_no_benchmark_gets_one_sentence(tmp_path, text, words):
+def test_a_file_that_is_no_benchmark_gets_one_sentence(refuse, tmp_path, text, words):
     (tmp_path / "a.json").write_text(text)
-    assert words in one_sentence(run(["bench", "--compare", "a.json", "a.json"], tmp_path))
+    assert words in one_sentence(refuse("bench", "--compare", "a.json", "a.json"))
 
 
-def test_files_without_a_common_row_get_one_sentence(measured, tmp_path):
+def test_files_without_a_common_row_get_one_sentence(measured, refuse, tmp_path):
     _, folder, found = measured
     (tmp_path / "b.json").write_text(json.dumps({**found, "rows": []}))
-    assert "no row of the same" in one_sentence(run(["bench", "--compare", folder / "a.json", "b.json"], tmp_path))
+    assert "no row of the same" in one_sentence(refuse("bench", "--compare", folder / "a.json", "b.json"))
 
 
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(tmp_path):

@@ -1021,9 +1021,9 @@ def test_what_a_scene_probes_is_written_and_plotted(tmp_path):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_files_of_probes_that_cannot_be_are_refused(tmp_path, options, words):
+def test_files_of_probes_that_cannot_be_are_refused(refuse, tmp_path, options, words):
     (tmp_path / "scene.toml").write_text(PROBED, encoding="utf-8")
-    assert words in one_sentence(run([*options, *ON_CPU], tmp_path))
+    assert words in one_sentence(refuse(*options, *ON_CPU))
 
 
 def test_a_plot_without_matplotlib_names_the_extra(tmp_path):

@@ -188,6 +188,6 @@ def test_what_was_warmed_is_not_compiled_again(tmp_path):
     assert cached(cache) == before, "nothing is new"
 
 
-def test_a_scene_that_is_not_there_is_not_warmed(tmp_path):
-    assert "did you mean 'plume'" in one_sentence(run(["warm", "plum"], tmp_path))
+def test_a_scene_that_is_not_there_is_not_warmed(refuse, tmp_path):
+    assert "did you mean 'plume'" in one_sentence(refuse("warm", "plum"))
     assert os.listdir(tmp_path) == []

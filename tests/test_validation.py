@@ -339,13 +339,18 @@ def test_the_files_hold_what_both_have_found(validated):
         (["couette", "--markdown", "bad.json"], "to write between"),
         (["couette", "--json", "a", "--markdown", "a"], "the document 'a' is also the JSON file"),
         (["couette", "--markdown", "a", "--plot", "a"], "the folder of plots 'a' is also the document"),
-        (["pool", "--quick", "--set", "solver.trace=euler"], "pool cannot be run so: solver.trace is 'euler'"),
     ],
 )
-def test_bad_input_gets_one_sentence(tmp_path, arguments, words):
+def test_bad_input_gets_one_sentence(refuse, tmp_path, arguments, words):
     (tmp_path / "bad.json").write_text("[1]")
-    assert words in one_sentence(run(["validate", *arguments], tmp_path))
+    assert words in one_sentence(refuse("validate", *arguments))
     assert os.listdir(tmp_path) == ["bad.json"]
+
+
+def test_a_case_that_cannot_be_run_so_gets_one_sentence(tmp_path):
+    done = run(["validate", "pool", "--quick", "--set", "solver.trace=euler"], tmp_path)
+    assert "pool cannot be run so: solver.trace is 'euler'" in one_sentence(done)
+    assert os.listdir(tmp_path) == []
 
 
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_run(tmp_path):

@@ -332,7 +332,7 @@ def test_a_recording_writes_a_volume_for_each_frame(tmp_path):
         ),
     ],
 )
-def test_volumes_that_cannot_be_are_refused(tmp_path, arguments, sentence):
-    done = run(tmp_path, "plume2d", *arguments)
+def test_volumes_that_cannot_be_are_refused(refuse, tmp_path, arguments, sentence):
+    done = refuse("demo", "plume2d", *arguments)
     assert (done.returncode, os.listdir(tmp_path)) == (2, [])
     assert done.stderr.splitlines() == [f"taichi-fluid: {sentence}"]
