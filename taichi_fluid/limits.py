@@ -14,6 +14,8 @@ from typing import Any
 ARCHS = ("cuda", "vulkan", "metal", "opengl", "cpu")
 MAX_ARRAY_BYTES = 2**31 - 4
 """Taichi computes byte offsets in 32 bits on Vulkan and Metal, and element counts in 32 bits everywhere."""
+LEAST_BAND = 3
+"""Cells below its surface in which a liquid has particles at the least, if it has a core; a narrower band counts as this."""
 LARGEST = 1e30
 """Of a number that an expression, a function or an array says, whatever it is of."""
 

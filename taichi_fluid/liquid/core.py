@@ -31,6 +31,7 @@ from ..kernels import (
     put_line,
     room_for_partials,
 )
+from ..limits import LEAST_BAND
 from ..operators.shapes import SHAPES
 from .core_ways import Depth, Reached, carry_strip, reach_strip
 from .motion import Way
@@ -39,8 +40,8 @@ from .sides import CLOSED, closed_all_over
 
 BELOW = 1.0
 """How deep a surface that is found from particles says that a cell is at the most, in cells."""
-LEAST_BAND, MOST_BAND = 3, 12
-"""Cells: a sum over a wider band might leave 32 bits; in a narrower one what the core has come into, however little of that, would be all that shows how deep it lies."""
+MOST_BAND = 12
+"""Cells: a sum over a wider band might leave 32 bits; in one narrower than ``LEAST_BAND`` what the core has come into, however little of that, would be all that shows how deep it lies."""
 NEVER = 1 << 16
 """Mark of what can be no part of the core, more than all others together."""
 MARGIN = 1.5

@@ -19,6 +19,7 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
+from ..operators.shapes import coverage
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
 from .motion import IN_CELL, distance_at, sampled_away
@@ -228,7 +229,7 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
     if counts == 1:
         count = cloud.starts[ti.cast(c, ti.i32) + 1] - cloud.starts[ti.cast(c, ti.i32)]
         held[0] = ti.cast(count, ti.f32) * ti.f32(1.0 / FULL[s.n])
-        held[1] = ti.min(ti.max(ti.f32(0.5) - height, ti.f32(0.0)), ti.f32(1.0))
+        held[1] = coverage(height, ti.f32(1.0))
         held[2] = ti.cast(ti.abs(height) < ti.f32(0.5), ti.f32)
     return held
 

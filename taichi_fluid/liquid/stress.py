@@ -5,6 +5,7 @@ from ..boundaries.solids import CutCells
 from ..boundaries.solids.cut_cells import MOTION_ROW
 from ..kernels import Array, cells_of, kernel_family, strides_of
 from ..operators.ghosts import wrap_if_periodic
+from ..operators.shapes import coverage
 
 NEAREST = 0.02
 """Part of a cell nearer than which a surface does not count."""
@@ -45,7 +46,7 @@ class Stress:
     @ti.func
     def part(self, phi):
         """Of a cube whose middle is at this distance from the surface, the part that is liquid."""
-        return ti.min(ti.max(ti.f32(0.5) - phi / self.solids.dx, ti.f32(0.0)), ti.f32(1.0))
+        return coverage(phi / self.solids.dx, ti.f32(1.0))
 
     @ti.func
     def around(self, c, s, i, j):

@@ -12,6 +12,7 @@ from .._ti import argument, loaded, ti
 from ..grid import Grid
 from ..kernels import Array, cells_of, kernel_family
 from ..operators.ghosts import across_seams
+from ..operators.shapes import coverage
 from .sides import Seams
 
 
@@ -70,7 +71,7 @@ class _Rubbed:
     @ti.func
     def mass(self, c, s, axis):
         """Part of the cube around the lower face of a cell that is liquid, by what is open of that."""
-        part = ti.min(ti.max(ti.f32(0.5) - self.distance(c, s, axis), ti.f32(0.0)), ti.f32(1.0))
+        part = coverage(self.distance(c, s, axis), ti.f32(1.0))
         return part * self.open[c + axis * cells_of(s, self.n)]
 
     @ti.func

@@ -16,9 +16,6 @@ LIQUID_VIEWS = ("surface", "slice", "arrows")
 PLANES = ("slice", "arrows")
 """Those of them that show a quantity in a plane."""
 
-LEAST_BAND = 3
-"""Cells that a narrower band counts as, as ``liquid.core`` has it."""
-
 DEFAULTS = {"look": {"view": "surface", "quantity": "speed"}, "fluid": {"rho": 1000.0}, "domain": {}}
 """What tables of a scene with a liquid hold where they do not say otherwise."""
 

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from ..boundaries.checks import check_balance
 from ..boundaries.sides import Profile, Side
 from ..carried import CARRIED, diffusivity_field, rate_of
+from ..limits import LEAST_BAND
 from .beginnings import BeginningError, read_expression, require_array
 from .bodies import AnySolid, BoxSolid, MeshSolid, Picture, Source
 from .expressions import ExpressionError, at_time
@@ -32,7 +33,7 @@ from .fields import (
     Solver,
     flux_field,
 )
-from .liquid import GAS_VIEWS, LEAST_BAND, LIQUID_VIEWS, PLANES, Liquid, require_liquid, with_defaults
+from .liquid import GAS_VIEWS, LIQUID_VIEWS, PLANES, Liquid, require_liquid, with_defaults
 from .pictures import PillowMissing, picture_bounds, require_touch
 from .probes import Probe, require_probes
 from .text import SceneError, find_files, read_file, read_toml, sentence, set_value
