@@ -54,7 +54,7 @@ class Liquid:
         target: How many particles were added and have not left the box, those that the core would have among them.
         pouring: Numbers of one's own sources that have poured in the last step.
         opens: Whether a side lets any out.
-        leaves: Whether any may leave the box: through such a side, or as ``drain`` is called.
+        leaves: Whether any may leave the box: through such a side, or as ``drain`` is or will be called.
         expansion: The divergence that the last projection has left, 1/s, so that particles spread where they crowd.
 
     Args:
@@ -62,12 +62,9 @@ class Liquid:
         walls: Its sides: closed, open, inflows, or periodic.
         scratch: Arrays to work in.
         solids: What stands in it.
-        drains: Whether ``drain`` will be called.
     """
 
-    def __init__(
-        self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None, *, drains: bool = False
-    ):
+    def __init__(self, grid: Grid, walls: Walls, scratch: Scratch, solids: Solids | None = None):
         self.grid, self.walls, self.solids = grid, walls, solids
         self._smooth = smooth_walls(walls)
         self.particles, self.phi, self.expansion = Particles(grid), grid.array(), grid.array()
@@ -86,7 +83,7 @@ class Liquid:
         self._known = False  # whether particles' own velocities are those of the faces there, as APIC leaves them
         self._gone, self._crossed = False, 1.0  # gone: whether what was the surface has moved since it was found
         self.opens = any(side.is_open for pair in walls.sides for side in pair)
-        self.leaves = drains or self.opens
+        self.leaves = self.opens
 
     def prepare(self, method: str = "auto") -> FreeSurface:
         """The projection, with the pressure solver of a method; built anew where that is another."""

@@ -107,7 +107,7 @@ class Engine:
         if scene.liquid is not None:
             from ..liquid.liquid import Liquid  # which a gas need not wait for
 
-            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids, drains=self._drains)
+            self.liquid = Liquid(self.grid, self.walls, self.state.scratch, self.solids)
         level = None if self.liquid is None else self.liquid.phi
         self.diagnostics = Diagnostics(self.grid, self.solids, level)
         self.kept = Kept()
@@ -123,10 +123,6 @@ class Engine:
     def own(self) -> dict[str, Any]:
         """What the caller has given beside the scene: how many solids, and which sides."""
         return {"solids": len(self._solids), "sides": [list(place) for place in sorted(self._sides)]}
-
-    @property
-    def _drains(self) -> bool:
-        return any(source.sink for source in self._scene.sources)
 
     @property
     def reflects(self) -> bool:
@@ -170,7 +166,7 @@ class Engine:
         if projected:
             self.prepare()
         if self.liquid is not None and self.scene.liquid is not None:
-            self.liquid.leaves = self.liquid.opens or self._drains
+            self.liquid.leaves = self.liquid.opens or any(source.sink for source in self.scene.sources)
             self.dry = begin_liquid(self.liquid, self.scene.liquid, self.state.velocity.current)
         self.fill_velocity()
 
