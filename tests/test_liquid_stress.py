@@ -448,7 +448,8 @@ def turned(dim, n, spins):
     for _ in range(12):
         solids.enforce(velocity)
         walls.fill_velocity(velocity)
-        result = viscosity.diffuse(velocity, phi, 1.0, 0.1, 1000, room, solids.open)
+        viscosity.set_up(phi, 1.0, 0.1)
+        result = viscosity.diffuse(velocity, phi, 1.0, 1000, room, solids.open)
         assert result.status is Status.CONVERGED
     torque = 4 * np.pi * (dim - 1) * constants(dim, *spins)[1]
     borne = np.array([-1, 1]) * [viscosity.loads.load(i, 1.0)[1, 2] for i in (0, 1)]
@@ -485,8 +486,9 @@ def test_a_solid_through_a_side_bears_no_more_than_the_liquid_does_to_it(side):
         for _ in range(3):
             simulation.step(0.002)
         pulls.append(simulation.solids.load(0).friction[0])
-    # What ends on the side is nearer to faces beside its corners than what goes on beyond it: measured 0.019 at no-slip sides.
-    assert pulls[1] == pytest.approx(pulls[0], rel=0.03)
+    # What ends on the side is nearer to faces beside its corners than what goes on beyond it: measured 0.034 at no-slip sides
+    # (0.019 before the pressure that holds friction acted together with it).
+    assert pulls[1] == pytest.approx(pulls[0], rel=0.04)
     assert pulls[0] < 0
 
 
@@ -533,3 +535,64 @@ def test_friction_takes_from_a_wave_what_it_takes_wherever_in_a_cell_its_surface
     # From cell to cell it is as rough as what counts as a part of a cell: 0.87 to 1.07.
     acts = simulation.liquid.kick.acts
     assert (left[0] - left[1]) / (4 * viscosity * k**2 * acts) == pytest.approx(1.0, abs=0.15)
+
+
+# The pressure that holds friction
+
+
+@pytest.mark.parametrize("viscosity", [0.1, 1.0])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_channel_takes_the_pressure_that_it_takes(dim, viscosity):
+    """Found after friction had acted it was 0.70 of that in default steps, 0.19 in what is ten times as thick, and the profile flat."""
+    speed, height, rho = 0.1, 0.25, 1000.0
+    sides = [[{"kind": "inflow", "velocity": [speed, 0.0, 0.0][:dim]}, "open"], ["no-slip"] * 2, ["free-slip"] * 2][
+        :dim
+    ]
+    scene = water(
+        [1.0, height, 0.0625][:dim],
+        32,
+        [([0.0] * dim, [1.0, height, 0.0625][:dim])],
+        fluid={"viscosity": viscosity, "rho": rho, "gravity": [0.0] * dim},
+    ).with_values({"domain.boundaries": sides})
+    simulation = tf.Simulation(scene)
+    simulation.advance(2.0)
+    pressure, along = (simulation.to_numpy(name) for name in ("pressure", "velocity"))
+    rows = pressure.mean(axis=tuple(range(1, dim)))[13:22]
+    taken = -np.polyfit(np.arange(9) / 32, rows, 1)[0] / (12 * rho * viscosity * speed / height**2)
+    profile = along[0][17].reshape(8, -1).mean(axis=1)
+    # Of eight cells across; a gas takes 0.970 and 1.455.
+    assert taken == pytest.approx(0.965, abs=0.015)
+    assert profile.max() / profile.mean() == pytest.approx(1.455, abs=0.005)
+
+
+def test_what_squeezes_honey_out_bears_the_same_in_steps_of_any_length():
+    """A plate that comes down on it bore 0.65 of what it does in steps of 0.01 s."""
+    bears = []
+    for dt in (0.01, 0.0025):
+        scene = water(
+            [1.0, 0.25], 64, [([0.1, 0.0], [0.9, 0.1])], fluid={"viscosity": 0.1, "rho": 1000.0, "gravity": [0.0, 0.0]}
+        )
+        plate = {"shape": "box", "center": [0.5, 0.15], "size": [0.8, 0.1], "velocity": [0.0, -0.02]}
+        scene = scene.with_values({"domain.boundaries": [["open"] * 2, ["no-slip", "open"]], "solids": [plate]})
+        simulation, borne = tf.Simulation(scene), []
+        while simulation.time < 0.5 - 1e-6:
+            simulation.step(dt)
+            borne.append(simulation.solids.load(0).force[1])
+        thick = 0.1 - 0.02 * 0.45
+        bears.append(np.mean(borne[-round(0.1 / dt) :]) / (100 * 0.02 * 0.8**3 / thick**3))
+    # Reynolds' theory of lubrication leaves out what is beside the plate. Measured 1.05 and 1.06.
+    assert bears[0] == pytest.approx(bears[1], rel=0.03)
+    assert 1.0 < bears[1] < 1.12
+
+
+@pytest.mark.parametrize("viscosity", [0.1, 10.0])
+def test_a_ball_that_swings_in_tar_throws_nothing(viscosity):
+    """The pressure that has held friction is of what the ball has left; acting as it was it made 25,000 m/s of that."""
+    ball = {"shape": "sphere", "center": [0.5, 0.3], "radius": 0.12, "swing": [0.2, 0.1], "swing_period": 1.0}
+    scene = water([1.0, 1.0], 48, [([0.0, 0.0], [1.0, 0.4])], fluid={"viscosity": viscosity})
+    simulation, fastest = tf.Simulation(scene.with_values({"solids": [ball]})), 0.0
+    while simulation.time < 1.5:
+        simulation.step()
+        fastest = max(fastest, *(float(np.abs(along).max()) for along in simulation.to_numpy("velocity")))
+    # It swings at 1.4 m/s, and the liquid parts from it and falls. Measured 2.2 and 3.7 m/s.
+    assert fastest < 5

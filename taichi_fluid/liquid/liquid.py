@@ -31,7 +31,7 @@ from .sinks import Sinks
 from .spacing import Spacing
 from .surface_tension import REACH, SURE, SurfaceTension
 from .transfer import Transfer
-from .viscosity import Viscosity
+from .viscosity import LATER, Viscosity
 
 LAYERS, FEW_LAYERS = 3, 2
 """Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face, at least so many; and before
@@ -82,8 +82,7 @@ class Liquid:
         self.target, self.steps, self.pouring = 0, 0, set[int]()
         self._known = False  # whether particles' own velocities are those of the faces there, as APIC leaves them
         self._gone, self._crossed = False, 1.0  # gone: whether what was the surface has moved since it was found
-        self.opens = any(side.is_open for pair in walls.sides for side in pair)
-        self.leaves = self.opens
+        self.leaves = self.opens = any(side.is_open for pair in walls.sides for side in pair)
 
     def prepare(self, method: str = "auto") -> FreeSurface:
         """The projection, with the pressure solver of a method; built anew where that is another."""
@@ -119,8 +118,14 @@ class Liquid:
             self.foam.particles.clear()
         self._known = self._gone = False
         self.expansion.fill(0.0)
-        self.kick.clear()
+        self._forget()
         self._surface.lift.fill(0.0)
+
+    def _forget(self) -> None:
+        """Know nothing of what has changed the velocity in the last step."""
+        self.kick.clear()
+        if "viscosity" in vars(self):
+            self.viscosity.pressure.clear()
 
     def add(
         self,
@@ -236,8 +241,7 @@ class Liquid:
         self._surface.fill_ghosts(self.phi)
         self._seeding.fill_below(self.particles, self.phi, velocity)
         self.target = self.particles.count
-        given = self._scratch.first
-        copy_values(self.phi, given)
+        copy_values(self.phi, given := self._scratch.first)
         for times in range(TIMES + 1):
             if times:
                 match(self.particles, self.solids, self.motion.seams, self.phi, given)
@@ -249,7 +253,7 @@ class Liquid:
     def take_velocity(self, velocity) -> None:
         """Let the particles have a velocity on the faces, m/s, and how it changes around them."""
         self._transfer.from_faces(self.particles, velocity, firm=self._transfer.find_firm(self.phi))
-        self.kick.clear()
+        self._forget()
         self._known = True
 
     def find_surface(self, last: tuple[Any, Any, Sequence[float]] | None = None) -> None:
@@ -316,12 +320,12 @@ class Liquid:
         """What lets friction act, made at its first use."""
         return Viscosity(self.grid, self.walls, self.solids)
 
-    def diffuse(self, velocity, viscosity: float, dt: float, max_iterations: int) -> SolveResult:
-        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s."""
+    def diffuse(self, velocity, viscosity: float, max_iterations: int) -> SolveResult:
+        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s. After ``viscosity.set_up``."""
         self._spacing.restore(self.particles, self.phi, self._crossed)
         assert self.projection is not None
         room, open = self._scratch.vector, self.projection.open
-        return self.viscosity.diffuse(velocity, self.phi, viscosity, dt, max_iterations, room, open, self.kick.part)
+        return self.viscosity.diffuse(velocity, self.phi, viscosity, max_iterations, room, open, self.kick.part)
 
     def project(
         self,
@@ -428,8 +432,7 @@ class Liquid:
         """What it is between two steps: arrays, and numbers."""
         arrays, numbers = self.particles.state()
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
-        numbers = {**numbers, "target": self.target, "steps": self.steps, "share": self._seeding.share}
-        numbers["leaves"] = self.leaves
+        numbers |= {"target": self.target, "steps": self.steps, "share": self._seeding.share, "leaves": self.leaves}
         numbers |= {"pouring": sorted(self.pouring), "known": self._known, "kick": self.kick.seconds}
         numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
         if "foam" in vars(self):
@@ -449,10 +452,11 @@ class Liquid:
         self.core.clear()
         if "core" in arrays:
             self.core.allocate()
-        _ = self.viscosity.loads if "borne" in arrays else None  # room for it
+        if "viscosity" in vars(self) or not arrays.keys().isdisjoint(LATER):
+            self.viscosity.allocate_for(arrays)
         self.kick.allocate_for(arrays)
         for name, array in self._kept().items():
-            later = name in (*self.kick.kept(), "borne") or (name == "core" and not numbers.get("core"))
+            later = name in (*self.kick.kept(), *LATER) or (name == "core" and not numbers.get("core"))
             if name not in arrays and later:
                 continue  # kept before there was any
             if name not in arrays or arrays[name].shape != tuple(array.shape):
@@ -474,8 +478,7 @@ class Liquid:
     def _kept(self) -> dict[str, Any]:
         kept = {"phi": self.phi, "expansion": self.expansion, "lift": self._surface.lift} | self.kick.kept()
         kept |= {"core": self.core.marks} if self.core.active else {}
-        bears = "viscosity" in vars(self) and "loads" in vars(self.viscosity)
-        return kept | ({"borne": self.viscosity.loads.borne} if bears else {})
+        return kept | (self.viscosity.kept() if "viscosity" in vars(self) else {})
 
     def _sort(self) -> None:
         self.particles.sort()

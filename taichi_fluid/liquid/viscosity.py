@@ -9,6 +9,8 @@ is found once the rest has almost come to rest, and stays.
 
 import functools
 import math
+from collections.abc import Container
+from typing import Any
 
 from .._ti import argument, ti
 from ..boundaries.profiles import GHOSTS, LaidSide, Plane, Rule
@@ -25,6 +27,7 @@ from .sides import Seams
 from .stress import Stress, places, stress_kernels
 from .surface_friction import share_friction
 from .viscous_loads import ViscousLoads
+from .viscous_pressure import ViscousPressure
 
 TOLERANCE = 1e-4
 """Residual over that of the velocity as it was, or with what is not symmetric if that is more, L2."""
@@ -32,6 +35,8 @@ RELAXED = 0.1
 """That at which, beside solids, the rest of the stress is found."""
 LOOK_EVERY = 4
 """Iterations between two looks at the residual."""
+LATER = ("borne", "held")
+"""Names of what is kept between two steps once friction has acted: what solids bear, and the pressure that holds it."""
 _RZ, _RR = 0, 1
 
 
@@ -200,6 +205,9 @@ def viscosity_kernels(loops, given):
 class Viscosity:
     """Friction within a liquid on one grid.
 
+    Attributes:
+        pressure: That which holds it.
+
     Args:
         grid: A staggered grid.
         walls: Its sides, along which the liquid sticks or slips.
@@ -212,6 +220,7 @@ class Viscosity:
         self._stress_kernels = stress_kernels(grid.loops, solids is not None)
         self._felt = grid.array(places(grid.dim, solids is not None))
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
+        self.pressure, self._step = ViscousPressure(grid, solids, self._seams), 0.0
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
         sides = [side for pair in walls.sides for side in pair]
@@ -238,35 +247,56 @@ class Viscosity:
         for laid, offset in self._uneven:
             laid.lay(self._d, offset)
 
+    def set_up(self, phi, viscosity: float, dt: float) -> None:
+        """See where a liquid feels friction that acts for ``dt`` seconds.
+
+        Args:
+            phi: Distance to the surface, m, negative in the liquid.
+            viscosity: Kinematic, m²/s.
+            dt: Seconds.
+        """
+        grid, self._step = self.grid, dt * viscosity / self.grid.dx**2
+        grid.require(phi=phi)
+        others, wrap = self._others(), self._seams.wrap
+        if self.solids is not None:
+            for axis in range(grid.dim):
+                self._stress_kernels.find_places(self._r, self._q, axis, *others, wrap)
+        self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, self._step, *others, wrap)
+
+    def _others(self) -> tuple[Any, ...]:
+        grid = self.grid
+        if self.solids is not None:
+            return self.solids.arguments()
+        return (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
+
+    def _arguments(self, velocity, phi) -> tuple[Any, ...]:
+        arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
+        return *arrays, self._step, *self._others(), self._partials, self._scalars
+
+    def press(self, velocity, phi, scale: float) -> None:
+        """Let the pressure that has held friction act on a velocity, m/s, ``scale`` times its difference. After ``set_up``."""
+        for again in range(1 if self.solids is None else 2):
+            self._kernels.begin(*self._arguments(velocity, phi), self._mirrors, self._seams.wrap, again)
+        self.pressure.press(velocity, scale, phi, self._inv_diag, self._r)
+
     def diffuse(
-        self, velocity, phi, viscosity: float, dt: float, max_iterations: int, room, open, kicked: float = 0.0
+        self, velocity, phi, viscosity: float, max_iterations: int, room, open, kicked: float = 0.0
     ) -> SolveResult:
-        """Let friction act on a velocity, m/s, whose sides are filled.
+        """Let friction act on a velocity, m/s, whose sides are filled. After ``set_up``.
 
         Args:
             velocity: Known within a cell of the liquid.
             phi: Distance to the surface, m, negative in the liquid.
             viscosity: Kinematic, m²/s.
-            dt: Seconds.
             max_iterations: Give up after these.
             room: For the velocity as it is.
             open: How far faces are open, 0 to 1.
             kicked: The part of the step for which friction has acted as it did before, for what solids bear.
         """
-        grid, step = self.grid, dt * viscosity / self.grid.dx**2
-        grid.require(phi=phi)
+        grid = self.grid
         grid.require(grid.dim, velocity=velocity, room=room, open=open)
         copy_values(velocity, room)
-        if self.solids is None:
-            others = (*[self._nothing] * 4, grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
-        else:
-            others = self.solids.arguments()
-            for axis in range(grid.dim):
-                self._stress_kernels.find_places(self._r, self._q, axis, *others, self._seams.wrap)
-        self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, step, *others, self._seams.wrap)
-        arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
-        arguments = (*arrays, step, *others, self._partials, self._scalars)
-        mirrors = self._mirrors, self._seams.wrap
+        arguments, mirrors = self._arguments(velocity, phi), (self._mirrors, self._seams.wrap)
         iterations, first, square, pushed, kept = 0, 0.0, math.inf, (1.0 - kicked) * viscosity, kicked
         for again, tolerance in enumerate((TOLERANCE,) if self.solids is None else (RELAXED, TOLERANCE)):
             if again and iterations >= max_iterations:
@@ -288,10 +318,21 @@ class Viscosity:
         if self.solids is not None:
             self._seams.close(velocity, grid.dim)
             self.loads.keep(velocity, self._felt, pushed, kept)
-        share_friction(grid, velocity, room, phi, open, step, self._seams)
+        share_friction(grid, velocity, room, phi, open, self._step, self._seams)
         status = Status.CONVERGED if square <= TOLERANCE**2 * first else Status.MAX_ITERATIONS
         status = status if math.isfinite(square) else Status.NOT_FINITE
         return SolveResult(iterations, math.sqrt(square / first) if first > 0 else 0.0, status, 0.0)
+
+    def kept(self) -> dict[str, Any]:
+        """What it is between two steps, by the names of ``LATER``."""
+        borne = {"borne": self.loads.borne} if "loads" in vars(self) else {}
+        return borne | ({"held": self.pressure.held} if self.pressure.there else {})
+
+    def allocate_for(self, names: Container[str]) -> None:
+        """Have room for what of it is ``kept`` by these names, and no pressure until that is there."""
+        _ = self.loads if "borne" in names else None
+        self.pressure.clear()
+        self.pressure.there = "held" in names
 
     @functools.cached_property
     def loads(self) -> ViscousLoads:

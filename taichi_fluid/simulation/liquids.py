@@ -125,8 +125,7 @@ def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> It
     liquid.begin_kick(velocity, pull_on(engine.scene, engine.time))
     force(engine, dt)
     yield from diffuse_liquid(engine, dt)
-    _project(engine, dt, again=engine.pressure_result is not None)
-    liquid.kick.take_mean(engine.state.pressure)
+    _project_rest(engine, dt)
     liquid.find_kick(velocity)
     engine.pressure_result = None
     engine.diffusion_results.clear()
@@ -136,33 +135,40 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Let friction act on the velocity that pressure and surface leave of that of the liquid.
 
     Else one at rest, accelerated by gravity and not yet held, would rub against its walls, and never be at rest (Batty and
-    Bridson 2008 project before too). Afterwards the pressure is undone: the projection to come finds the whole of it.
+    Bridson 2008 project before too). Nor would one that is pressed against walls feel what holds it there, so that pressure acts first
+    too. Afterwards both are undone: the projection to come finds the whole.
     """
     if viscosity := engine.scene.fluid.viscosity:
         acts = engine.liquid.kick.acts
         velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
+        scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
         engine.pressure_result = _project(engine, acts)
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
+        liquid.viscosity.set_up(liquid.phi, viscosity, acts)
+        liquid.viscosity.press(velocity, liquid.phi, scale)
+        liquid.extend(velocity)
+        engine.fill_velocity()
         if engine.solids is not None and liquid.kick.friction is None:
             liquid.viscosity.loads.clear()  # of that of the step before there is nothing in the kick
         liquid.kick.rub(velocity)
-        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, acts, most))
+        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, most))
         liquid.kick.rubbed(velocity)
-        scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
         liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
+        liquid.viscosity.pressure.release(velocity, engine.state.pressure)
         engine.fill_velocity()
         yield
+    elif "viscosity" in vars(engine.liquid):
+        engine.liquid.viscosity.pressure.clear()
 
 
 def project_liquid(engine: Any, dt: float) -> Iterator[None]:
     """Make the velocity of the liquid free of divergence, and give the particles what of it is theirs."""
     liquid, first, acts = engine.liquid, engine.pressure_result, engine.liquid.kick.acts
-    result = _project(engine, acts, again=first is not None)
+    result = _project_rest(engine, acts)
     engine.pressure_result = result if first is None else first.followed_by(result)
     engine.expansion, engine.pressed = liquid.expansion, acts
-    liquid.kick.take_mean(engine.state.pressure)
     yield
     liquid.scatter(engine.state.velocity.current, _flip(engine))
 
@@ -182,6 +188,16 @@ def _project(engine: Any, dt: float, again: bool = False) -> SolveResult:
         tension=engine.scene.liquid.surface_tension,
         again=again,
     )
+
+
+def _project_rest(engine: Any, dt: float) -> SolveResult:
+    """Project the velocity, after friction for the second time; the pressure is then the mean of that and the one before."""
+    liquid, pressure = engine.liquid, engine.state.pressure
+    result = _project(engine, dt, again=engine.pressure_result is not None)
+    if engine.pressure_result is not None:
+        liquid.viscosity.pressure.settle(pressure, liquid.phi)
+    liquid.kick.take_mean(pressure)
+    return result
 
 
 def make_foam(engine: Any, dt: float) -> None:
