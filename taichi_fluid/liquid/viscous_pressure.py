@@ -20,9 +20,9 @@ from ..physics.advection import add_gain
 from .sides import Seams
 from .stress import Stress
 
-MOST, MOST_BY_SOLIDS = 4.0, 1.0
-"""How many times as fast as the liquid is it may make that before friction acts, as root mean squares; and where solids move, which
-uncover what had no pressure: a ball that swings through what is as thick as tar threw that about at ten times its own speed else."""
+MOST = 1.0
+"""How many times as fast as the liquid is it may make that before friction acts, as root mean squares, where solids move: they uncover what
+had no pressure. A ball that swings through what is as thick as tar threw that about at fifteen times its own speed else."""
 UNKNOWN = -1e30
 """The pressure, Pa, of what was no liquid in the last step."""
 
@@ -170,8 +170,10 @@ class ViscousPressure:
             open = self._nothing if self._solids is None else self._solids.open
             self._kernels.measure(*given, velocity, pushed, open, grid.dx, self._partials, self._out)
             work, square, fast = numbers_of(self._out)
-            most = MOST_BY_SOLIDS if self._solids is not None and self._solids.moves else MOST
-            part = max(min(work / square, most * math.sqrt(fast / square), 1.0), 0.0) if square > 0 else 0.0
+            if square > 0:
+                part = min(max(work / square, 0.0), 1.0)
+                if self._solids is not None and self._solids.moves:
+                    part = min(part, MOST * math.sqrt(fast / square))
         self._kernels.press(*given, velocity, self._change, part)
 
     def release(self, velocity, pressure) -> None:
