@@ -21,8 +21,8 @@ from .sides import Seams
 from .stress import Stress
 
 MOST = 1.0
-"""How many times as fast as the liquid is it may make that before friction acts, as root mean squares, where solids move: they uncover what
-had no pressure. A ball that swings through what is as thick as tar threw that about at fifteen times its own speed else."""
+"""By how many times the speed of the liquid it may change that before friction acts, as root mean squares, where solids move: they uncover
+what had no pressure. A ball that swings through what is as thick as tar threw that about at fifteen times its own speed else."""
 UNKNOWN = -1e30
 """The pressure, Pa, of what was no liquid in the last step."""
 
