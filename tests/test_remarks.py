@@ -6,8 +6,6 @@ import pytest
 from scenes_for_tests import burner, scene
 
 import taichi_fluid as tf
-from taichi_fluid.liquid import core
-from taichi_fluid.scene.liquid import LEAST_BAND
 from taichi_fluid.validation.water import water
 from taichi_fluid.viewer.session import Session
 
@@ -164,5 +162,4 @@ def test_a_sealed_region_that_is_filled_or_emptied_is_remarked_on():
 
 @pytest.mark.parametrize(("band", "said"), [(0, ()), (1, ("liquid.band is 1, which counts as 3.",)), (3, ())])
 def test_a_narrow_band_counts_as_a_wider_one(band, said):
-    assert LEAST_BAND == core.LEAST_BAND
     assert water([1.0, 1.0], 16, [([0.0, 0.0], [1.0, 0.5])], liquid={"band": band}).remarks == said
