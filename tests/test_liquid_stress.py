@@ -449,7 +449,7 @@ def turned(dim, n, spins):
         solids.enforce(velocity)
         walls.fill_velocity(velocity)
         viscosity.set_up(phi, 1.0, 0.1)
-        result = viscosity.diffuse(velocity, phi, 1.0, 1000, room, solids.open)
+        result = viscosity.diffuse(velocity, phi, 1000, room, solids.open)
         assert result.status is Status.CONVERGED
     torque = 4 * np.pi * (dim - 1) * constants(dim, *spins)[1]
     borne = np.array([-1, 1]) * [viscosity.loads.load(i, 1.0)[1, 2] for i in (0, 1)]

@@ -246,8 +246,10 @@ TRAFFIC = {
         "phi open clear?open!distance middle?open!distance  phi felt open",
         "felt  inv_diag",
     ),
-    "viscous_pressure_kernels.measure": ("pressure phi inv_diag velocity pushed", ""),
-    "viscous_pressure_kernels.press": ("pressure phi inv_diag velocity", "velocity change"),
+    "viscous_pressure_kernels.press": (
+        "pressure phi inv_diag velocity pushed  pressure phi inv_diag velocity",
+        "velocity change",
+    ),
     "viscous_pressure_kernels.add_held": ("held pressure", "held pressure"),
     "viscous_pressure_kernels.keep_rest": ("held pressure phi", "held"),
     "viscosity_kernels.begin": ("inv_diag  r inv_diag", "r d"),

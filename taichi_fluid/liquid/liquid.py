@@ -320,12 +320,12 @@ class Liquid:
         """What lets friction act, made at its first use."""
         return Viscosity(self.grid, self.walls, self.solids)
 
-    def diffuse(self, velocity, viscosity: float, max_iterations: int) -> SolveResult:
-        """Let friction act on a velocity whose sides are filled; ``viscosity`` is kinematic, in m²/s. After ``viscosity.set_up``."""
+    def diffuse(self, velocity, max_iterations: int) -> SolveResult:
+        """Let friction act on a velocity whose sides are filled, after ``viscosity.set_up``."""
         self._spacing.restore(self.particles, self.phi, self._crossed)
         assert self.projection is not None
         room, open = self._scratch.vector, self.projection.open
-        return self.viscosity.diffuse(velocity, self.phi, viscosity, max_iterations, room, open, self.kick.part)
+        return self.viscosity.diffuse(velocity, self.phi, max_iterations, room, open, self.kick.part)
 
     def project(
         self,

@@ -220,7 +220,7 @@ class Viscosity:
         self._stress_kernels = stress_kernels(grid.loops, solids is not None)
         self._felt = grid.array(places(grid.dim, solids is not None))
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
-        self.pressure, self._step = ViscousPressure(grid, solids, self._seams), 0.0
+        self.pressure, self._viscosity, self._step = ViscousPressure(grid, solids, self._seams), 0.0, 0.0
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
         sides = [side for pair in walls.sides for side in pair]
@@ -255,7 +255,7 @@ class Viscosity:
             viscosity: Kinematic, m²/s.
             dt: Seconds.
         """
-        grid, self._step = self.grid, dt * viscosity / self.grid.dx**2
+        grid, self._viscosity, self._step = self.grid, viscosity, dt * viscosity / self.grid.dx**2
         grid.require(phi=phi)
         others, wrap = self._others(), self._seams.wrap
         if self.solids is not None:
@@ -279,15 +279,12 @@ class Viscosity:
             self._kernels.begin(*self._arguments(velocity, phi), self._mirrors, self._seams.wrap, again)
         self.pressure.press(velocity, scale, phi, self._inv_diag, self._r)
 
-    def diffuse(
-        self, velocity, phi, viscosity: float, max_iterations: int, room, open, kicked: float = 0.0
-    ) -> SolveResult:
+    def diffuse(self, velocity, phi, max_iterations: int, room, open, kicked: float = 0.0) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled. After ``set_up``.
 
         Args:
             velocity: Known within a cell of the liquid.
             phi: Distance to the surface, m, negative in the liquid.
-            viscosity: Kinematic, m²/s.
             max_iterations: Give up after these.
             room: For the velocity as it is.
             open: How far faces are open, 0 to 1.
@@ -297,7 +294,7 @@ class Viscosity:
         grid.require(grid.dim, velocity=velocity, room=room, open=open)
         copy_values(velocity, room)
         arguments, mirrors = self._arguments(velocity, phi), (self._mirrors, self._seams.wrap)
-        iterations, first, square, pushed, kept = 0, 0.0, math.inf, (1.0 - kicked) * viscosity, kicked
+        iterations, first, square, pushed, kept = 0, 0.0, math.inf, (1.0 - kicked) * self._viscosity, kicked
         for again, tolerance in enumerate((TOLERANCE,) if self.solids is None else (RELAXED, TOLERANCE)):
             if again and iterations >= max_iterations:
                 break

@@ -9,12 +9,10 @@ Where the liquid is another one than it was, as around a solid that moves, that 
 grow from step to step. So it acts between cells that were liquid before, and as much of it as lies along what friction begins to do.
 """
 
-import math
-
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
 from ..grid import Grid
-from ..kernels import Array, add, cells_of, kernel_family, numbers_of
+from ..kernels import Array, add, cells_of, kernel_family
 from ..kernels.reduce import room_for_partials
 from ..physics.advection import add_gain
 from .sides import Seams
@@ -23,6 +21,8 @@ from .stress import Stress
 MOST = 1.0
 """By how many times the speed of the liquid it may change that before friction acts, as root mean squares, where solids move: they uncover
 what had no pressure. A ball that swings through what is as thick as tar threw that about at fifteen times its own speed else."""
+UNBOUNDED = 1e30
+"""The same where none moves."""
 UNKNOWN = -1e30
 """The pressure, Pa, of what was no liquid in the last step."""
 
@@ -86,29 +86,6 @@ def viscous_pressure_kernels(loops, given):
     IntVector = loops.IntVector
 
     @ti.kernel
-    def measure(
-        pressure: Array,
-        scale: ti.f32,
-        phi: Array,
-        inv_diag: Array,
-        n: IntVector,
-        velocity: Array,
-        pushed: Array,
-        open: Array,
-        dx: ti.f32,
-        partials: Array,
-        out: Array,
-    ):
-        held, none = _Held(pressure, scale, phi, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
-        stress = Stress(phi, None, CutCells(open, None, None, None, n, None, dx), None, given)
-        loops.reduce_cells(n, partials, none, add, _work_of, (held, velocity, pushed, stress))
-        ti.loop_config(serialize=True)
-        for _ in range(1):
-            total = loops.reduced(partials, none, add)
-            for k in ti.static(range(3)):
-                out[k] = total[k]
-
-    @ti.kernel
     def press(
         pressure: Array,
         scale: ti.f32,
@@ -117,9 +94,24 @@ def viscous_pressure_kernels(loops, given):
         n: IntVector,
         velocity: Array,
         change: Array,
-        part: ti.f32,
+        pushed: Array,
+        open: Array,
+        dx: ti.f32,
+        most: ti.f32,
+        partials: Array,
+        part: Array,
     ):
-        loops.each_cell(n, _press_at, (_Held(pressure, scale, phi, inv_diag, n), velocity, change, part))
+        held, none = _Held(pressure, scale, phi, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        stress = Stress(phi, None, CutCells(open, None, None, None, n, None, dx), None, given)
+        loops.reduce_cells(n, partials, none, add, _work_of, (held, velocity, pushed, stress))
+        ti.loop_config(serialize=True)
+        for _ in range(1):
+            total = loops.reduced(partials, none, add)
+            part[0] = ti.f32(0.0)
+            if total[1] > 0:
+                along = ti.max(total[0] / total[1], ti.f32(0.0))
+                part[0] = ti.min(along, ti.f32(1.0), most * ti.sqrt(total[2] / total[1]))
+        loops.each_cell(n, _press_at, (held, velocity, change, part[0]))
 
     @ti.kernel
     def add_held(held: Array, pressure: Array, n: IntVector):
@@ -129,7 +121,7 @@ def viscous_pressure_kernels(loops, given):
     def keep_rest(held: Array, pressure: Array, phi: Array, fluid: Array, n: IntVector):
         loops.each_cell(n, _rest_at, (held, pressure, phi, fluid, given))
 
-    return measure, press, add_held, keep_rest
+    return press, add_held, keep_rest
 
 
 class ViscousPressure:
@@ -149,7 +141,7 @@ class ViscousPressure:
         self.grid, self._solids, self._seams, self.there = grid, solids, seams, False
         self._kernels = viscous_pressure_kernels(grid.loops, solids is not None)
         self.held, self._change = grid.array(), grid.velocity()
-        self._partials, self._out, self._nothing = room_for_partials(3), ti.ndarray(ti.f32, 3), ti.ndarray(ti.f32, 1)
+        self._partials, self._part, self._nothing = room_for_partials(3), ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
         for array in (self.held, self._change):
             array.fill(0.0)
 
@@ -164,17 +156,11 @@ class ViscousPressure:
 
         ``pushed`` is what friction begins to do, times the mass of a face, of which ``inv_diag`` has those that are free.
         """
-        grid, part = self.grid, 0.0
+        grid, open = self.grid, self._nothing if self._solids is None else self._solids.open
+        most = MOST if self._solids is not None and self._solids.moves else UNBOUNDED
         given = self.held, scale, phi, inv_diag, grid.n
-        if self.there:
-            open = self._nothing if self._solids is None else self._solids.open
-            self._kernels.measure(*given, velocity, pushed, open, grid.dx, self._partials, self._out)
-            work, square, fast = numbers_of(self._out)
-            if square > 0:
-                part = min(max(work / square, 0.0), 1.0)
-                if self._solids is not None and self._solids.moves:
-                    part = min(part, MOST * math.sqrt(fast / square))
-        self._kernels.press(*given, velocity, self._change, part)
+        given = *given, velocity, self._change, pushed, open, grid.dx, most if self.there else 0.0
+        self._kernels.press(*given, self._partials, self._part)
 
     def release(self, velocity, pressure) -> None:
         """Undo what ``press`` has done to a velocity, m/s, and make of a pressure that acted before, Pa, a guess of the whole one."""

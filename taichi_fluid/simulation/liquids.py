@@ -153,7 +153,7 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
         if engine.solids is not None and liquid.kick.friction is None:
             liquid.viscosity.loads.clear()  # of that of the step before there is nothing in the kick
         liquid.kick.rub(velocity)
-        engine.diffusion_results.append(liquid.diffuse(velocity, viscosity, most))
+        engine.diffusion_results.append(liquid.diffuse(velocity, most))
         liquid.kick.rubbed(velocity)
         liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
         liquid.viscosity.pressure.release(velocity, engine.state.pressure)
