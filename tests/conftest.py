@@ -8,7 +8,6 @@ marked ``slow``, which ``python -m pytest`` leaves out.
 
 import os
 import signal
-from subprocess import CompletedProcess
 from types import SimpleNamespace
 
 os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")
@@ -20,6 +19,7 @@ os.environ.setdefault("TI_ENABLE_PYBUF", "0")
 os.environ.setdefault("TI_OFFLINE_CACHE_MAX_SIZE_OF_FILES", str(2**30))
 
 import pytest
+from command_line import run_here
 from hypothesis import settings
 from slow import FIRST, SLOW
 from taichi.lang import _ndarray
@@ -97,19 +97,10 @@ def dim(request) -> int:
 
 
 @pytest.fixture
-def refuse(tmp_path, monkeypatch, capsys):
+def refuse(tmp_path):
     """The command line in this process, in ``tmp_path``, for what it is to refuse before it starts Taichi."""
-    from taichi_fluid.app import commands
 
     def start(arch):
         raise AssertionError(f"{arch} was started")
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backend, "start", start)
-
-    def ended(*arguments) -> CompletedProcess:
-        with pytest.raises(SystemExit) as caught:
-            commands.main([str(argument) for argument in arguments], prog_name="taichi-fluid")
-        return CompletedProcess(arguments, int(str(caught.value.code)), *capsys.readouterr())
-
-    return ended
+    return lambda *arguments: run_here(arguments, tmp_path, start=start)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import COMMAND, environment, one_sentence, run, run_code
 from rich.console import Console
-from test_cli import COMMAND, environment, one_sentence, run, run_code
 
 from taichi_fluid import kernels
 from taichi_fluid.bench import measure, traffic

@@ -11,6 +11,8 @@ import weakref
 
 import numpy as np
 import pytest
+from command_line import run_here
+from safetensors import SafetensorError
 from scenes_for_tests import scene
 
 import taichi_fluid as tf
@@ -349,18 +351,15 @@ def test_the_one_before_is_kept_and_taken_where_the_last_is_not_whole(tmp_path):
         assert tf.load(path).steps == 1
 
 
-def test_a_disk_that_is_full_ends_a_run_in_a_sentence_and_its_film_is_finished(tmp_path):
+def test_a_disk_that_is_full_ends_a_run_in_a_sentence_and_its_film_is_finished(tmp_path, monkeypatch):
     """With what safetensors makes of one, which is no OSError."""
-    code = (
-        "import sys\nfrom safetensors import SafetensorError\nfrom taichi_fluid.io import checkpoint\n"
-        "def full(*_, **__): raise SafetensorError('No space left on device')\n"
-        "checkpoint.save_file = full\n"
-        "from taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
-    )
+
+    def full(*_, **__):
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
     words = ("demo", "plume2d", *SMALL, "--frames", "3", "--out", "film.mp4", "--checkpoint-every", "1")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    done = run_here(words, tmp_path)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "the checkpoint 'film.checkpoint'" in done.stderr.splitlines()[-1]
@@ -514,25 +513,14 @@ SMALL = ("--arch", "cpu", "--resolution", "12", "--set", "output.width=32", "--s
 
 def test_a_run_that_was_resumed_ends_where_one_that_nobody_broke_off_does(tmp_path):
     """By the command line: six pictures at once, or three and three; the last states are the same bits."""
+    cpu = SMALL[:2]
     for arguments in (
         ("demo", "plume2d", *SMALL, "--frames", "6", "--out", "all", "--checkpoint", "all.checkpoint"),
         ("demo", "plume2d", *SMALL, "--frames", "3", "--out", "one", "--checkpoint", "some.checkpoint"),
-        (
-            "resume",
-            "some.checkpoint",
-            "--arch",
-            "cpu",
-            "--frames",
-            "6",
-            "--out",
-            "two",
-            "--checkpoint",
-            "some.checkpoint",
-        ),
+        ("resume", "some.checkpoint", *cpu, "--frames", "6", "--out", "two", "--checkpoint", "some.checkpoint"),
     ):
-        process = command(*arguments, cwd=tmp_path)
-        _, told = process.communicate(timeout=300)
-        assert process.returncode == 0, told
+        done = run_here(arguments, tmp_path)
+        assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "two").glob("frame_*.png"))) == 3, "what is left of six"
     (_, one, numbers), (_, two, others) = (stored.read(tmp_path / f"{name}.checkpoint") for name in ("all", "some"))
     assert numbers == others

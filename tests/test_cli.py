@@ -14,53 +14,16 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from command_line import COMMAND, ON_CPU, TINY, environment, one_sentence, run, run_code, run_here
 
 from taichi_fluid.backend import COMPILING
 from taichi_fluid.scene import Scene, preset, preset_names
-
-COMMAND = [sys.executable, "-m", "taichi_fluid"]
-TINY = ["--resolution", "16", "--frames", "3", "--set", "output.width=64", "--set", "output.height=64"]
-ON_CPU = ["--arch", "cpu", *TINY]
-
-
-def environment(**changes) -> dict[str, str]:
-    """This process's environment without a display; ``None`` takes a variable away."""
-    inherited = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    return {key: value for key, value in {**inherited, **changes}.items() if value is not None}
-
-
-def run(arguments, folder: Path, before=(), **changes) -> subprocess.CompletedProcess:
-    """The command in a process of its own, in ``folder``."""
-    return subprocess.run(
-        [*before, *COMMAND, *map(str, arguments)], cwd=folder, env=environment(**changes),
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-
-
-def run_code(code: str, arguments, folder: Path) -> subprocess.CompletedProcess:
-    """Python code that prepares an accident, then the command, in a process of its own."""
-    code += "\nimport sys\nfrom taichi_fluid.app.cli import main\nmain(sys.argv[1:], prog_name='taichi-fluid')\n"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment(),
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
 
 
 def pictures_in(path: Path) -> list[np.ndarray]:
     """Every picture of a video or an image file, first row on top."""
     with av.open(str(path)) as container:
         return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
-
-
-def one_sentence(done: subprocess.CompletedProcess, status: int = 2) -> str:
-    """What a refusal prints: one line on stderr, nothing on stdout."""
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("taichi-fluid: ")
-    return lines[0]
 
 
 # A whole run
@@ -72,7 +35,7 @@ def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")
     scene = preset("plume").with_values({"name": "small", "domain.resolution": 16, "live.pace": 0.5})
     (folder / "scene.toml").write_text(scene.dumps(), encoding="utf-8")
-    return run(["run", "scene.toml", *ON_CPU, "--json", "numbers.json"], folder), folder
+    return run_here(["run", "scene.toml", *ON_CPU, "--json", "numbers.json"], folder), folder
 
 
 @pytest.fixture(scope="module")
@@ -803,7 +766,7 @@ def test_a_run_that_turns_non_finite_says_where_and_keeps_its_frames(work):
 def test_a_scene_that_blows_up_by_itself_says_so(work):
     """Nothing is patched: gravity beyond all measure."""
     blast = ["--set", "fluid.gravity=[0, 1e30]"]
-    done = run(["demo", "plume2d", *ON_CPU, *blast, "--headless"], work)
+    done = run_here(["demo", "plume2d", *ON_CPU, *blast, "--headless"], work)
     if done.returncode == 2:
         assert "fluid.gravity" in one_sentence(done), "refused beforehand: better still"
         return
@@ -952,7 +915,7 @@ def test_a_pressure_that_does_not_converge_is_told(work):
         "--set",
         "solver.tolerance=1e-6",
     ]
-    done = run(["demo", "plume2d", *ON_CPU, *few, "--headless", "--json", "numbers.json"], work)
+    done = run_here(["demo", "plume2d", *ON_CPU, *few, "--headless", "--json", "numbers.json"], work)
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if "solver.tolerance" in line]
     assert len(told) == 1
@@ -972,7 +935,7 @@ def test_a_region_that_is_filled_without_a_way_out_is_said(work, sealed, said):
         encoding="utf-8",
     )
     arguments = ["run", "ball.toml", "--arch", "cpu", "--headless", "--frames", "2", "--out", "frames"]
-    done = run([*arguments, "--set", "output.width=64", "--set", "output.height=64"], work)
+    done = run_here([*arguments, "--set", "output.width=64", "--set", "output.height=64"], work)
     assert done.returncode == 0, done.stderr
     assert ("without a way out" in done.stderr) is said
 
@@ -997,7 +960,7 @@ quantity = "temperature"
 def test_what_a_scene_probes_is_written_and_plotted(tmp_path):
     (tmp_path / "scene.toml").write_text(PROBED, encoding="utf-8")
     command = ["run", "scene.toml", *ON_CPU, "--probes", "a/rows.csv"]
-    done = run([*command, "--plot", "rows.svg", "--json", "run.json"], tmp_path)
+    done = run_here([*command, "--plot", "rows.svg", "--json", "run.json"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["run.json", "rows.svg", f"a{os.sep}rows.csv", "probed.mp4", "probed.png"]
     head, *rows = (tmp_path / "a" / "rows.csv").read_text(encoding="utf-8").splitlines()
@@ -1006,7 +969,7 @@ def test_what_a_scene_probes_is_written_and_plotted(tmp_path):
     assert len(rows) == numbers["steps"] + 1
     assert float(rows[-1].split(",")[-1]) > 0
     assert numbers["kinetic_energy"] > 0 and numbers["enstrophy"] > 0 and numbers["amounts"]["temperature"] > 0
-    again = run(command, tmp_path)
+    again = run_here(command, tmp_path)
     assert "is there already" in one_sentence(again)
 
 

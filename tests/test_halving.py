@@ -1,32 +1,16 @@
 """A flow that blows up: taken back once, with half the time step; and what is good stays."""
 
-import subprocess
-import sys
-
 import av
 import numpy as np
 import pytest
+from command_line import run_here
 from test_checkpoints import FLOWS, STEPS, values_of
 
 import taichi_fluid as tf
-from taichi_fluid.simulation import NotFinite
+from taichi_fluid.simulation import NotFinite, Stage
 from taichi_fluid.simulation.snapshot import put_into, taken_from
 from taichi_fluid.viewer.halving import Halving, with_half_the_step
 
-ACCIDENT = """
-import sys
-from taichi_fluid.simulation import Simulation, Stage
-build = Simulation.__init__
-def stumble(simulation, dt):
-    if simulation.steps >= 3 and dt > {longest}:
-        simulation.state.velocity.current.fill(float("nan"))
-def build_clumsy(self, *given):
-    build(self, *given)
-    self.stages.append(Stage("accident", stumble))
-Simulation.__init__ = build_clumsy
-from taichi_fluid.app.cli import main
-main(sys.argv[1:], prog_name="taichi-fluid")
-"""
 SMALL = [
     "--arch",
     "cpu",
@@ -41,11 +25,24 @@ SMALL = [
 ]
 
 
-def clumsy(folder, longest, *arguments):
+@pytest.fixture
+def clumsy(monkeypatch, tmp_path):
     """A run in which each step from the third on makes the velocity NaN, if it is longer than so many seconds."""
-    code = ACCIDENT.format(longest=longest)
-    command = [sys.executable, "-c", code, "demo", "plume2d", *SMALL, "--set", "solver.max_dt=0.02", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+    def ran(longest, *arguments):
+        def stumble(simulation, dt):
+            if simulation.steps >= 3 and dt > longest:
+                simulation.state.velocity.current.fill(float("nan"))
+
+        def build_clumsy(self, *given):
+            build(self, *given)
+            self.stages.append(Stage("accident", stumble))
+
+        build = tf.Simulation.__init__
+        monkeypatch.setattr(tf.Simulation, "__init__", build_clumsy)
+        return run_here(["demo", "plume2d", *SMALL, "--set", "solver.max_dt=0.02", *arguments], tmp_path)
+
+    return ran
 
 
 @pytest.mark.parametrize("flow", ["smoke", "moving solids", "fire", "water"])
@@ -85,8 +82,8 @@ def test_half_a_step_is_half_of_the_one_that_a_scene_gives_and_within_its_limits
     assert with_half_the_step(scene.with_values({"solver.dt": 1e-7})).solver.dt == 1e-7
 
 
-def test_a_run_goes_on_from_the_last_picture_with_half_the_step(tmp_path):
-    done = clumsy(tmp_path, 0.011, "--on-blow-up", "halve")
+def test_a_run_goes_on_from_the_last_picture_with_half_the_step(clumsy, tmp_path):
+    done = clumsy(0.011, "--on-blow-up", "halve")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stderr.split())
     assert "velocity is not finite after step 4" in said
@@ -96,9 +93,9 @@ def test_a_run_goes_on_from_the_last_picture_with_half_the_step(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--on-blow-up", "halve"], []])
-def test_a_run_that_blows_up_again_ends_and_its_last_good_checkpoint_stays(words, tmp_path):
+def test_a_run_that_blows_up_again_ends_and_its_last_good_checkpoint_stays(clumsy, words, tmp_path):
     """Whatever is done about it: what is kept at the end of a run is not what has blown up."""
-    done = clumsy(tmp_path, 0.0, "--checkpoint-every", "1", *words)
+    done = clumsy(0.0, "--checkpoint-every", "1", *words)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert ("It goes on from t = " in " ".join(done.stderr.split())) == bool(words)
@@ -109,9 +106,8 @@ def test_a_run_that_blows_up_again_ends_and_its_last_good_checkpoint_stays(words
 
 
 def test_one_of_two_grids_is_not_taken_back(tmp_path):
-    command = [sys.executable, "-m", "taichi_fluid", "demo", "plume2d", *SMALL]
-    command += ["--set", "look.compare=true", "--on-blow-up", "halve"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    words = ["--set", "look.compare=true", "--on-blow-up", "halve"]
+    done = run_here(["demo", "plume2d", *SMALL, *words], tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "--on-blow-up halve takes back one flow" in done.stderr

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from test_cli import ON_CPU, environment
+from command_line import ON_CPU, environment
 
 from taichi_fluid.app.interrupts import STATUS, interruptible
 

@@ -1,11 +1,10 @@
 """How solids and sources move along paths and turns of one's own: places, speeds, what a flow has of them, and what is refused."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from command_line import run_here
 from scenes_for_tests import scene
 
 from taichi_fluid.boundaries.solids import Motion
@@ -198,7 +197,6 @@ def test_a_motion_that_ends_nowhere_is_told_with_its_time(tmp_path):
         Simulation(made.with_values({"solids": [], "sources": [torch]})).advance(0.1)
     file = tmp_path / "moved.toml"
     file.write_text(made.dumps(), encoding="utf-8")
-    command = [sys.executable, "-m", "taichi_fluid", "run", str(file), "--arch", "cpu", "--frames", "4"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = run_here(["run", file, "--arch", "cpu", "--frames", "4"], tmp_path)
     assert done.returncode == 1
     assert "solids[0].path is [nan, 0.0] at t = " in done.stderr and "Traceback" not in done.stderr

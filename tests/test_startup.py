@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
+from command_line import one_sentence, run
 from rich.console import Console
 from scenes_for_tests import plume
-from test_cli import one_sentence, run
 
 from taichi_fluid import kernels
 from taichi_fluid._ti import ti

@@ -1,12 +1,11 @@
 """The surface of a liquid as triangles, in Python and from the command line."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import trimesh
+from command_line import run_here
 
 import taichi_fluid as tf
 from taichi_fluid.scene import preset
@@ -116,20 +115,8 @@ def test_a_file_holds_how_fast_its_corners_are(tmp_path):
 
 
 def run(folder, *arguments):
-    small = (
-        "--arch",
-        "cpu",
-        "--resolution",
-        "12",
-        "--frames",
-        "2",
-        "--set",
-        "output.width=64",
-        "--set",
-        "output.height=64",
-    )
-    command = [sys.executable, "-m", "taichi_fluid", "demo", *arguments, *small]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    picture = ["--set", "output.width=64", "--set", "output.height=64"]
+    return run_here(["demo", *arguments, "--arch", "cpu", "--resolution", "12", "--frames", "2", *picture], folder)
 
 
 def test_a_recording_writes_a_surface_for_each_frame(tmp_path):

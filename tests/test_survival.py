@@ -10,6 +10,7 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command_line import run_here
 
 from taichi_fluid import backend
 from taichi_fluid.app.commands import main
@@ -223,11 +224,8 @@ def test_a_process_that_is_killed_while_it_writes_leaves_what_the_next_one_remov
 def test_a_run_says_what_it_removes_and_does_not_overwrite_unasked(tmp_path, gone):
     left_by(gone, tmp_path)
     tiny = ["--resolution", "8", "--frames", "1", "--set", "output.width=32", "--set", "output.height=32"]
-    command = [sys.executable, "-m", "taichi_fluid", "demo", "plume2d", "--arch", "cpu", *tiny, "--out", "a.mp4"]
-    first, second, third = (
-        subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True, timeout=600)
-        for more in ([], [], ["--overwrite"])
-    )
+    command = ["demo", "plume2d", "--arch", "cpu", *tiny, "--out", "a.mp4"]
+    first, second, third = (run_here([*command, *more], tmp_path) for more in ([], [], ["--overwrite"]))
     assert first.returncode == 0, first.stderr
     assert first.stderr.count("removed 1 unfinished file") == 1
     assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.png"]

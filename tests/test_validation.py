@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import environment, one_sentence, run, run_code
+from command_line import environment, one_sentence, run, run_code, run_here
 
 from taichi_fluid.bench.runs import environment as machine
 from taichi_fluid.scene import SceneError
@@ -295,13 +295,13 @@ def test_a_document_keeps_what_else_stands_in_it(tmp_path):
 
 @pytest.fixture(scope="module")
 def validated(tmp_path_factory):
-    """A case that holds and one that does not, as sl blurs more than a row allows: both processes, and their folder."""
+    """A case that holds and one that does not, as sl blurs more than a row allows: what both gave, and their folder."""
     folder = tmp_path_factory.mktemp("validated")
     options = ["--quick", "--arch", "cpu", "--json", "a.json", "--append", "--markdown", "a.md", "--plot", "plots"]
     blurred = ["--set", "solver.advection=semi-lagrangian"]
     return (
-        run(["validate", "poiseuille", *options], folder),
-        run(["validate", "zalesak", *options, *blurred], folder),
+        run_here(["validate", "poiseuille", *options], folder),
+        run_here(["validate", "zalesak", *options, *blurred], folder),
         folder,
     )
 
@@ -348,7 +348,7 @@ def test_bad_input_gets_one_sentence(refuse, tmp_path, arguments, words):
 
 
 def test_a_case_that_cannot_be_run_so_gets_one_sentence(tmp_path):
-    done = run(["validate", "pool", "--quick", "--set", "solver.trace=euler"], tmp_path)
+    done = run_here(["validate", "pool", "--quick", "--set", "solver.trace=euler"], tmp_path)
     assert "pool cannot be run so: solver.trace is 'euler'" in one_sentence(done)
     assert os.listdir(tmp_path) == []
 

@@ -3,7 +3,6 @@
 import os
 import struct
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import trimesh
+from command_line import run_here
 
 import taichi_fluid as tf
 from taichi_fluid.io.upright import UPS
@@ -284,8 +284,7 @@ def test_other_files_of_volumes_are_refused(tmp_path):
 def run(folder, *arguments):
     small = ["--arch", "cpu", "--resolution", "8", "--frames", "2"]
     small += ["--set", "output.width=64", "--set", "output.height=64"]
-    command = [sys.executable, "-m", "taichi_fluid", "demo", *arguments, *small]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    return run_here(["demo", *arguments, *small], folder)
 
 
 def test_a_recording_writes_a_volume_for_each_frame(tmp_path):
