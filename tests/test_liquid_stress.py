@@ -585,7 +585,30 @@ def test_what_squeezes_honey_out_bears_the_same_in_steps_of_any_length():
     assert 1.0 < bears[1] < 1.12
 
 
-@pytest.mark.parametrize("viscosity", [0.1, 10.0])
+@pytest.mark.parametrize(("viscosity", "least"), [(0.1, 0.92), (1.0, 0.7)])
+def test_a_disk_that_creeps_through_a_full_box_bears_what_it_does_in_a_gas(viscosity, least):
+    """In default steps, 0.042 s, 2.4 and 24 dx² of friction; what held it in the step before is where the disk was."""
+    disk = {"shape": "sphere", "center": [0.45, 0.25], "radius": 0.1, "velocity": [0.05, 0.0]}
+    gas = {
+        "name": "creeps",
+        "domain": {"size": [1.0, 0.5], "resolution": 24, "boundaries": "no-slip"},
+        "fluid": {"viscosity": viscosity, "rho": 1000.0, "gravity": [0.0, 0.0]},
+        "solids": [disk],
+    }
+    full = {"bodies": [{"shape": "box", "center": [0.5, 0.25], "size": [1.0, 0.5]}]}
+    borne = []
+    for made in (gas, gas | {"liquid": full}):
+        simulation, loads = tf.Simulation(tf.Scene.from_dict(made)), []
+        simulation.advance(0.8)
+        for _ in range(8):
+            simulation.step()
+            loads.append(simulation.solids.load(0).force[0])
+        borne.append(np.mean(loads))
+    # Measured 0.933 and 0.759; 0.911 and 0.301 while the pressure was bounded by how fast the liquid is.
+    assert least < borne[1] / borne[0] < 1.01
+
+
+@pytest.mark.parametrize("viscosity", [0.1, 3.0, 10.0])
 def test_a_ball_that_swings_in_tar_throws_nothing(viscosity):
     """The pressure that has held friction is of what the ball has left; acting as it was it made 25,000 m/s of that."""
     ball = {"shape": "sphere", "center": [0.5, 0.3], "radius": 0.12, "swing": [0.2, 0.1], "swing_period": 1.0}
@@ -594,5 +617,5 @@ def test_a_ball_that_swings_in_tar_throws_nothing(viscosity):
     while simulation.time < 1.5:
         simulation.step()
         fastest = max(fastest, *(float(np.abs(along).max()) for along in simulation.to_numpy("velocity")))
-    # It swings at 1.4 m/s, and the liquid parts from it and falls. Measured 2.2 and 3.7 m/s.
+    # It swings at 1.4 m/s, and the liquid parts from it and falls. Measured 1.9, 4.1 and 4.3 m/s.
     assert fastest < 5

@@ -247,7 +247,7 @@ TRAFFIC = {
         "felt  inv_diag",
     ),
     "viscous_pressure_kernels.press": (
-        "pressure phi inv_diag velocity pushed  pressure phi inv_diag velocity",
+        "pressure phi inv_diag pushed  pressure phi inv_diag velocity",
         "velocity change",
     ),
     "viscous_pressure_kernels.add_held": ("held pressure", "held pressure"),

@@ -273,11 +273,11 @@ class Viscosity:
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         return *arrays, self._step, *self._others(), self._partials, self._scalars
 
-    def press(self, velocity, phi, scale: float) -> None:
-        """Let the pressure that has held friction act on a velocity, m/s, ``scale`` times its difference. After ``set_up``."""
+    def press(self, velocity, phi, dt: float, rho: float) -> None:
+        """Let the pressure that has held friction act for ``dt`` seconds on a velocity, m/s, of density ``rho``. After ``set_up``."""
         for again in range(1 if self.solids is None else 2):
             self._kernels.begin(*self._arguments(velocity, phi), self._mirrors, self._seams.wrap, again)
-        self.pressure.press(velocity, scale, phi, self._inv_diag, self._r)
+        self.pressure.press(velocity, dt, rho, phi, self._inv_diag, self._r)
 
     def diffuse(self, velocity, phi, max_iterations: int, room, open, kicked: float = 0.0) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled. After ``set_up``.

@@ -6,7 +6,8 @@ takes through a channel in default steps, and the profile flat. So that of the s
 is by how much it has changed: what lasts is exact. (Van Kan 1986; Guermond, Minev, Shen 2006.)
 
 Where the liquid is another one than it was, as around a solid that moves, that pressure is of what is no more, and what it does would
-grow from step to step. So it acts between cells that were liquid before, and as much of it as lies along what friction begins to do.
+grow from step to step. So it acts between cells that were liquid before, as much of it as lies along what friction begins to do, and,
+of each cell that a solid goes in a step, so much less: none if it goes a whole one.
 """
 
 from .._ti import argument, ti
@@ -18,11 +19,6 @@ from ..physics.advection import add_gain
 from .sides import Seams
 from .stress import Stress
 
-MOST = 1.0
-"""By how many times the speed of the liquid it may change that before friction acts, as root mean squares, where solids move: they uncover
-what had no pressure. A ball that swings through what is as thick as tar threw that about at fifteen times its own speed else."""
-UNBOUNDED = 1e30
-"""The same where none moves."""
 UNKNOWN = -1e30
 """The pressure, Pa, of what was no liquid in the last step."""
 
@@ -48,12 +44,12 @@ class _Held:
 
 
 @ti.func
-def _work_of(c, I, s, held, velocity: Array, pushed: Array, stress):
-    """What friction begins to do to the faces of a cell, times what the pressure does against it, and squares: of that, of the velocity."""
-    total = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+def _work_of(c, I, s, held, pushed: Array, stress):
+    """What friction begins to do to the faces of a cell, times what the pressure does against it, and that squared."""
+    total = ti.Vector([ti.f32(0.0), ti.f32(0.0)])
     for axis in ti.static(range(s.n)):
-        face, mass, change = c + axis * cells_of(s, held.n), stress.mass(c, s, axis), held.change(c, s, axis)
-        total += ti.Vector([change * pushed[face], mass * change * change, mass * velocity[face] * velocity[face]])
+        change = held.change(c, s, axis)
+        total += change * ti.Vector([pushed[c + axis * cells_of(s, held.n)], stress.mass(c, s, axis) * change])
     return total
 
 
@@ -101,16 +97,15 @@ def viscous_pressure_kernels(loops, given):
         partials: Array,
         part: Array,
     ):
-        held, none = _Held(pressure, scale, phi, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)])
+        held, none = _Held(pressure, scale, phi, inv_diag, n), ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         stress = Stress(phi, None, CutCells(open, None, None, None, n, None, dx), None, given)
-        loops.reduce_cells(n, partials, none, add, _work_of, (held, velocity, pushed, stress))
+        loops.reduce_cells(n, partials, none, add, _work_of, (held, pushed, stress))
         ti.loop_config(serialize=True)
         for _ in range(1):
             total = loops.reduced(partials, none, add)
             part[0] = ti.f32(0.0)
             if total[1] > 0:
-                along = ti.max(total[0] / total[1], ti.f32(0.0))
-                part[0] = ti.min(along, ti.f32(1.0), most * ti.sqrt(total[2] / total[1]))
+                part[0] = ti.min(ti.max(total[0] / total[1], ti.f32(0.0)), most)
         loops.each_cell(n, _press_at, (held, velocity, change, part[0]))
 
     @ti.kernel
@@ -141,7 +136,7 @@ class ViscousPressure:
         self.grid, self._solids, self._seams, self.there = grid, solids, seams, False
         self._kernels = viscous_pressure_kernels(grid.loops, solids is not None)
         self.held, self._change = grid.array(), grid.velocity()
-        self._partials, self._part, self._nothing = room_for_partials(3), ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
+        self._partials, self._part, self._nothing = room_for_partials(2), ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
         for array in (self.held, self._change):
             array.fill(0.0)
 
@@ -151,15 +146,16 @@ class ViscousPressure:
             self.held.fill(0.0)
             self.there = False
 
-    def press(self, velocity, scale: float, phi, inv_diag, pushed) -> None:
-        """Let it act on a velocity, m/s, before friction does, ``scale`` times its difference.
+    def press(self, velocity, dt: float, rho: float, phi, inv_diag, pushed) -> None:
+        """Let it act for ``dt`` seconds on a velocity, m/s, of density ``rho``, before friction does.
 
         ``pushed`` is what friction begins to do, times the mass of a face, of which ``inv_diag`` has those that are free.
         """
         grid, open = self.grid, self._nothing if self._solids is None else self._solids.open
-        most = MOST if self._solids is not None and self._solids.moves else UNBOUNDED
-        given = self.held, scale, phi, inv_diag, grid.n
-        given = *given, velocity, self._change, pushed, open, grid.dx, most if self.there else 0.0
+        gone = 0.0 if self._solids is None else self._solids.fastest * dt / grid.dx
+        most = max(1.0 - gone, 0.0) if self.there else 0.0
+        given = self.held, dt / (rho * grid.dx), phi, inv_diag, grid.n
+        given = *given, velocity, self._change, pushed, open, grid.dx, most
         self._kernels.press(*given, self._partials, self._part)
 
     def release(self, velocity, pressure) -> None:

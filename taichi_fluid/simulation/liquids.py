@@ -141,13 +141,13 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
     if viscosity := engine.scene.fluid.viscosity:
         acts = engine.liquid.kick.acts
         velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
-        scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
+        rho = engine.scene.fluid.rho
         engine.pressure_result = _project(engine, acts)
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
         liquid.viscosity.set_up(liquid.phi, viscosity, acts)
-        liquid.viscosity.press(velocity, liquid.phi, scale)
+        liquid.viscosity.press(velocity, liquid.phi, acts, rho)
         liquid.extend(velocity)
         engine.fill_velocity()
         if engine.solids is not None and liquid.kick.friction is None:
@@ -155,7 +155,7 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
         liquid.kick.rub(velocity)
         engine.diffusion_results.append(liquid.diffuse(velocity, most))
         liquid.kick.rubbed(velocity)
-        liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
+        liquid.projection.subtract_gradient(velocity, engine.state.pressure, -acts / (rho * engine.grid.dx))
         liquid.viscosity.pressure.release(velocity, engine.state.pressure)
         engine.fill_velocity()
         yield
