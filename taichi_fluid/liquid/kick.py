@@ -11,7 +11,8 @@ than after (``BEFORE``): it dies out within some steps.
 (Andersen 1983, with one multiplier for both halves; Narain, Zehnder, Thomaszewski 2019 reflect a gas.)
 """
 
-from collections.abc import Container
+import math
+from collections.abc import Container, Sequence
 from typing import Any
 
 from .._ti import ti
@@ -33,14 +34,15 @@ GROWTH = 1.25
 
 
 @ti.func
-def _find_at(c, I, s, velocity: Array, told: Array, forced: Array, firm: Array, n):
+def _find_at(c, I, s, velocity: Array, told: Array, forced: Array, firm: Array, fallen, n):
     """The velocity with which a face would set out into a step as long as the last, in place of what forces have made of it.
 
-    In films, of whose velocity and pressure particles say little, no more is thrown back than forces do.
+    In films, of whose velocity and pressure particles say little, no more is thrown back than forces do there, or gravity somewhere:
+    what slides down an incline is pushed along it by what holds it up.
     """
     for axis in ti.static(range(n.n)):
         face = c + axis * cells_of(s, n)
-        change, most = velocity[face] - told[face], ti.abs(forced[face] - told[face])
+        change, most = velocity[face] - told[face], ti.max(ti.abs(forced[face] - told[face]), fallen)
         part, little = ti.min(firm[c], firm[c - s[axis]]), ti.min(ti.max(change, -most), most)
         forced[face] = velocity[face] + part * change + (ti.f32(1.0) - part) * little
 
@@ -84,8 +86,8 @@ def kick_kernels(loops, given):
     IntVector, width = loops.IntVector, loops.width
 
     @ti.kernel
-    def find(velocity: Array, told: Array, forced: Array, firm: Array, n: IntVector):
-        loops.each_cell_in(n * 0 + 1, n + 2, n, _find_at, (velocity, told, forced, firm, n))
+    def find(velocity: Array, told: Array, forced: Array, firm: Array, fallen: ti.f32, n: IntVector):
+        loops.each_cell_in(n * 0 + 1, n + 2, n, _find_at, (velocity, told, forced, firm, fallen, n))
 
     @ti.kernel
     def settle(
@@ -135,7 +137,7 @@ class Kick:
         self.grid, self.solids, self.wanted = grid, solids, False
         self._kernels = kick_kernels(grid.loops, solids is not None)
         self._drop()
-        self.seconds = self.keeps = self.acts = self.middle = self._lasted = 0.0
+        self.seconds = self.keeps = self.acts = self.middle = self._lasted = self._fallen = 0.0
         self._rubbed = False
 
     def allocate(self) -> None:
@@ -194,9 +196,13 @@ class Kick:
         if self._lasted:
             add_gain(self.grid, velocity, self.velocity, self._lasted / self.seconds)
 
-    def begin(self, dt: float) -> None:
-        """Let what changes the velocity begin, in a step of ``dt`` seconds; where there was no kick for all of it."""
+    def begin(self, dt: float, force: Sequence[float]) -> None:
+        """Let what changes the velocity begin, in a step of ``dt`` seconds; where there was no kick for all of it.
+
+        By ``force``, m/s², the liquid falls.
+        """
         self.acts = dt - self._lasted
+        self._fallen = math.hypot(*force) * self.acts
         self.middle = dt * (MIDDLE if self._lasted else 0.5)
         if self.wanted:
             self.allocate()
@@ -246,7 +252,7 @@ class Kick:
                 self._drop()
             self.clear()
             return None
-        self._kernels.find(velocity, told, self.velocity, firm, self.grid.n)
+        self._kernels.find(velocity, told, self.velocity, firm, self._fallen, self.grid.n)
         if self._rubbed:
             add_gain(self.grid, self.velocity, self._rubs, 1.0)
             add_gain(self.grid, self.velocity, self.friction, self.acts)

@@ -53,11 +53,11 @@ def _pour(engine: Any, source: Any, time: float, dt: float) -> None:
     engine.liquid.pour(source.shape, *source.placed(time), source.velocity, time, None if source.moves else dt)
 
 
-def _keep_told(engine: Any, dt: float) -> None:
-    """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it."""
+def _keep_told(engine: Any, dt: float, force: Sequence[float]) -> None:
+    """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it; ``force`` is the pull."""
     liquid, velocity = engine.liquid, engine.state.velocity.current
     liquid.kick.wanted = engine.reflects
-    liquid.kick.begin(dt)
+    liquid.kick.begin(dt, force)
     if liquid.kick.wanted or _flip(engine) is not None:
         liquid.remember(velocity)
 
@@ -109,7 +109,7 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
     engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
-    _keep_told(engine, dt)
+    _keep_told(engine, dt, force)
     engine.move_as_at(engine.time + dt)
     engine.fill_velocity()
 
@@ -120,9 +120,9 @@ def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> It
     if liquid.kick.seconds or not engine.reflects:
         return
     liquid.kick.wanted = True
-    liquid.kick.begin(dt)
+    liquid.kick.begin(dt, pull := pull_on(engine.scene, engine.time))
     liquid.kick.middle = 0.0  # as of where it begins
-    liquid.begin_kick(velocity, pull_on(engine.scene, engine.time))
+    liquid.begin_kick(velocity, pull)
     force(engine, dt)
     yield from diffuse_liquid(engine, dt)
     _project_rest(engine, dt)
