@@ -176,6 +176,7 @@ SLOW = (
             "oscillating",
             "cavity-100",
             "rolls",
+            "run-up",
             "chimney",
             "vortices-3d",
         )

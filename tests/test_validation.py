@@ -106,6 +106,7 @@ TODAY = [
     pytest.param("chimney", {}, [(1.011, 0.005), (1.016, 0.005), (1.016, 0.005)], id="chimney"),
     pytest.param("annulus", {}, [(1.0841, 0.005), (2.076, 0.01)], id="annulus"),
     pytest.param("solitary", {}, [(0.994, 0.004), (0.99, 0.02), (0.994, 0.004), (0.99, 0.02)], id="solitary"),
+    pytest.param("run-up", {}, [(1.003, 0.005), (0.905, 0.04)], id="run-up"),
     pytest.param("vortices-3d", {}, [(1, 1e-4), (1, 1e-4), (1, 1e-4)], id="vortices-3d"),
     pytest.param(
         "ghost-fluid",

@@ -1,6 +1,6 @@
 """The cases, by name."""
 
-from . import bodies, cavities, endless, exact, ghost_fluid, heat, liquids, moving, stress, transport
+from . import bodies, cavities, endless, exact, ghost_fluid, heat, liquids, moving, stress, transport, waves
 from .cases import Case
 
 _GHIA = "Ghia, Ghia and Shin 1982"
@@ -91,7 +91,8 @@ CASES = {
         Case("slosh", "first mode of a tank", "Tadjbakhsh and Keller 1960", liquids.slosh, 64, 32),
         Case("endless-wave", "a wave along a periodic axis", "Stokes 1847", endless.wave, 64, 32),
         Case("film", "a film that runs down a slope without ends", "Nusselt 1916", endless.film, 32, 16),
-        Case("solitary", "a solitary wave", "Boussinesq 1872", liquids.solitary, 384, 192),
+        Case("solitary", "a solitary wave", "Boussinesq 1872", waves.solitary, 384, 192),
+        Case("run-up", "what a solitary wave runs up", "Su and Mirie 1980; Synolakis 1987", waves.run_up, 768, 384),
         Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),
         Case("column", "a viscous column that spreads", "Huppert 1982", stress.column, 96, 48),
         Case("dam-front", "a dam breaks over a dry floor", "Ritter 1892; conservation", liquids.dam_front, 576, 144),
