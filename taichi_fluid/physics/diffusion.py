@@ -241,7 +241,7 @@ class Diffusion:
             self._kernels.compute_laplacian(a, solver.inv_diag, self._rhs, grid.n, offset)
         else:
             solids, mask = self.solids, self._clearance
-            kernels = beside_solids_kernels(grid.loops, solids.slips)
+            kernels = beside_solids_kernels(grid.loops)
             nearest = NEAREST_EXPLICIT if explicit else NEAREST
             kernels.to_middles(a, offset, component, mask, *solids.arguments())
             self.walls.fill(a, component, offset, name)
@@ -290,7 +290,7 @@ class Diffusion:
         else:
             where = int_vector(grid.dim)(*self.walls.first_unknown(component)), system.wrap
             surface = self._clearance, *solids.arguments()
-            from_middles = beside_solids_kernels(grid.loops, solids.slips).from_middles
+            from_middles = beside_solids_kernels(grid.loops).from_middles
             from_middles(a, offset, component, system.unknown, *where, change, scale, step, *surface)
         if component == SCALAR and name is not None and solids is not None and solids.gives(name):
             assert self._at_solids is not None

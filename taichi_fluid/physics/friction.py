@@ -16,12 +16,6 @@ from ..kernels import Array, cells_of, kernel_family
 NEAREST, NEAREST_EXPLICIT = 0.01, 0.1
 """Part of a cell nearer than which a surface does not count, and that for explicit diffusion, whose step it bounds."""
 
-NEAREST_SLIPPING = 0.5
-"""That of a surface along which the fluid slips: that nothing flows through it is for the pressure to see to."""
-
-NEAR = 2.0
-"""Cells from a surface within which the middle of a face lies that it holds."""
-
 _LEAST_SHARE = 0.05
 """Distance of the middle of a face over the mean of its open part, below which it counts as within the solid."""
 
@@ -67,13 +61,11 @@ class Surface:
         solids: What stands in the fluid.
         clearance: Signed distance of the middle of each face to them, m; above 0 where it is solved for.
         nearest: Part of a cell nearer than which it does not count.
-        slips: Whether the fluid slips along any of them, for the compiler.
     """
 
     solids: object
     clearance: object
     nearest: object
-    slips: object = False
 
     @ti.func
     def share_at(self, c, s, axis):
@@ -99,38 +91,17 @@ class Surface:
         return x
 
     @ti.func
-    def slip_at(self, u, c, I, s):
-        """Weight and difference with which a solid along which the fluid slips holds a face beside it: what leaves it, no more.
+    def pull_at(self, u, c, s, J, step, axis: ti.template(), side: ti.template()):
+        """Weight and difference with which a solid at position ``J``, ``step`` cells on, holds the face ``c`` beside it: by its own velocity.
 
-        That depends on all components; the weight is so large that, each finding its own change alone, none goes too far.
+        One along which the fluid slips does not hold it: that nothing flows through it is for the pressure to see to.
         """
-        weight, leaving, component = ti.f32(0.0), ti.f32(0.0), u.component
-        if ti.static(self.slips) and self.clearance[c] < ti.f32(NEAR) * self.solids.dx:
-            solids, normal = self.solids, self.solids.normal_of(c, s, component)
-            row, x = solids.row_at(c, s, component), solids.middle_of(I, component)
-            for other in range(s.n):
-                place, value = c + other * cells_of(s, solids.n), u.a[u.offset + c]
-                if other != component:  # faces that are closed have the velocity beside them, see ``Solids.enforce``
-                    below, above = place - s[component], place + s[other]
-                    value = ti.f32(0.25) * (u.a[place] + u.a[below] + u.a[above] + u.a[below + s[other]])
-                leaving += normal[other] * (solids.velocity_of(row, x, other) - value)
-                weight += ti.abs(normal[other])
-            weight *= ti.abs(normal[component])
-            leaving *= normal[component]
-        return ti.Vector([weight, leaving])
-
-    @ti.func
-    def pull_at(self, u, c, s, J, step, slip, axis: ti.template(), side: ti.template()):
-        """Weight and difference with which what stands at position ``J``, ``step`` cells on, holds the face ``c`` beside it.
-
-        A solid holds it by its own velocity, or, where the fluid slips along it, by what ``slip_at`` says.
-        """
-        place, pull, nearest = c + step * s[axis], slip, ti.f32(NEAREST_SLIPPING)
+        place, pull = c + step * s[axis], ti.Vector([ti.f32(0.0), ti.f32(0.0)])
         if self.solids.slips_at(place, s, u.component) == 0:
             x = self.crossing_at(c, s, J, step, u.component, axis, side)
             there = self.solids.velocity_of(self.solids.row_at(place, s, u.component), x, u.component)
-            pull, nearest = ti.Vector([ti.f32(1.0), there - u.a[u.offset + c]]), self.nearest
-        return pull / ti.max(self.part_at(c, place), nearest)
+            pull = ti.Vector([ti.f32(1.0), there - u.a[u.offset + c]]) / ti.max(self.part_at(c, place), self.nearest)
+        return pull
 
 
 @ti.func
@@ -157,7 +128,6 @@ def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array)
     """The Laplacian where solids hold a velocity component, and what they add to the diagonal."""
     value, total = ti.f32(0.0), ti.f32(0.0)
     if unknowns.mask[c] > 0:
-        slip = surface.slip_at(u, c, I, s)
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 neighbour, step = c + side * s[axis], unknowns.step(I, axis, side)
@@ -165,7 +135,7 @@ def _write_beside_solids(c, I, s, u, unknowns, surface, held: Array, out: Array)
                     if u.component >= 0:
                         J = I
                         J[axis] += step
-                        pull = surface.pull_at(u, c, s, J, step, slip, axis, side)
+                        pull = surface.pull_at(u, c, s, J, step, axis, side)
                         total += pull[0]
                         value += pull[1]
                 else:
@@ -218,7 +188,7 @@ def _from_middle_at(c, I, s, u, unknowns, surface, step):
 
 
 @kernel_family
-def beside_solids_kernels(loops, slips):
+def beside_solids_kernels(loops):
     IntVector, FloatVector, each_cell = loops.IntVector, loops.FloatVector, loops.each_cell
 
     @ti.kernel
@@ -244,7 +214,7 @@ def beside_solids_kernels(loops, slips):
         out: Array, clearance: Array, nearest: ti.f32, open: Array, distance: Array, owner: Array, motions: Array,
         n: IntVector, origin: FloatVector, dx: ti.f32,
     ):  # fmt: skip
-        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest, slips)
+        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest)
         unknowns = Unknowns(unknown, first, wrap, n)
         each_cell(n, _write_beside_solids, (Component(a, offset, component), unknowns, surface, held, out))
 

@@ -190,7 +190,6 @@ def _friction_load_at(c, I, s, u, unknowns, rows, surface):
     """
     total, component, solids = no_load(), u.component, surface.solids
     if unknowns.mask[c] > 0 and I[component] >= unknowns.first[component]:
-        slip = surface.slip_at(u, c, I, s)
         for axis in ti.static(range(s.n)):
             for side in ti.static((-1, 1)):
                 step = unknowns.step(I, axis, side)
@@ -199,7 +198,7 @@ def _friction_load_at(c, I, s, u, unknowns, rows, surface):
                 if step != 0 and unknowns.mask[place] <= 0 and rows.has(row):
                     J = I
                     J[axis] += step
-                    pull = surface.pull_at(u, c, s, J, step, slip, axis, side)
+                    pull = surface.pull_at(u, c, s, J, step, axis, side)
                     if pull[0] > 0:
                         slope = side * _turning_at(solids, row, axis, component) - pull[1] / solids.dx
                         x = surface.crossing_at(c, s, J, step, component, axis, side)
@@ -222,7 +221,7 @@ def load_sum(loops):
 
 
 @kernel_family
-def load_kernels(loops, slips):
+def load_kernels(loops):
     IntVector, FloatVector, reduce, write_sum = loops.IntVector, loops.FloatVector, loops.reduce, load_sum(loops)
 
     @ti.kernel
@@ -288,7 +287,7 @@ def load_kernels(loops, slips):
         partials: Array,
         out: Array,
     ):
-        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest, slips)
+        surface = Surface(CutCells(open, distance, owner, motions, n, origin, dx), clearance, nearest)
         unknowns, rows = Unknowns(clearance, first, wrap, n), Rows(begin, end)
         u = Component(a, offset, component)
         reduce(n, partials, Reduction(no_load(), add, _friction_load_at, (u, unknowns, rows, surface)))
@@ -309,7 +308,7 @@ class Loads:
     def __init__(self, grid: Grid, walls: Walls, solids: Solids):
         self.grid, self.walls, self.solids = grid, walls, solids
         self._partials, self._out = room_for_partials(NUMBERS), ti.ndarray(ti.f32, NUMBERS)
-        self._kernels = load_kernels(grid.costly_loops, solids.slips)
+        self._kernels = load_kernels(grid.costly_loops)
 
     def pressure(self, index: int, pressure, solved, weight=None) -> np.ndarray:
         """Force, N, and torque about its pivot, N m, of a pressure on the solid of a number: two rows of three.
@@ -346,7 +345,7 @@ class Loads:
         total = np.zeros((2, 3))
         for component in range(grid.dim):
             where = middles, component * grid.cells, component
-            beside_solids_kernels(grid.loops, self.solids.slips).to_middles(*where, self._clearance, *solids)
+            beside_solids_kernels(grid.loops).to_middles(*where, self._clearance, *solids)
             walls.fill(middles, component, component * grid.cells)
             unknowns = self._clearance, int_vector(grid.dim)(*walls.first_unknown(component)), walls.wrap
             results = self._partials, self._out
