@@ -12,6 +12,7 @@ import pytest
 
 from taichi_fluid import backend
 
+ARCH = os.environ.get("TI_TEST_ARCH", "cpu")
 COMMAND = [sys.executable, "-m", "taichi_fluid"]
 TINY = ["--resolution", "16", "--frames", "3", "--set", "output.width=64", "--set", "output.height=64"]
 ON_CPU = ["--arch", "cpu", *TINY]
@@ -40,8 +41,14 @@ def run_code(code: str, arguments, folder: Path) -> CompletedProcess:
     )  # fmt: skip
 
 
-def run_here(arguments, folder: Path, start=lambda arch, **_: arch) -> CompletedProcess:
-    """The command in this process, in ``folder``: with ``start`` in place of ``backend.start``, as Taichi runs already.
+def started(arch: str, **_) -> str:
+    """In place of ``backend.start`` where Taichi runs already: the arch that it runs on."""
+    assert arch in ("auto", ARCH), f"{arch} does not run here"
+    return ARCH
+
+
+def run_here(arguments, folder: Path, start=started) -> CompletedProcess:
+    """The command in this process, in ``folder``: with ``start`` in place of ``backend.start``.
 
     For what a run does, where it is no matter how its process begins and ends: what is compiled here need not be again.
     """

@@ -19,7 +19,7 @@ os.environ.setdefault("TI_ENABLE_PYBUF", "0")
 os.environ.setdefault("TI_OFFLINE_CACHE_MAX_SIZE_OF_FILES", str(2**30))
 
 import pytest
-from command_line import run_here
+from command_line import ARCH, run_here
 from hypothesis import settings
 from slow import FIRST, SLOW
 from taichi.lang import _ndarray
@@ -28,8 +28,6 @@ from taichi_fluid import backend
 
 # Taichi keeps with each array, for its own messages, the text of the stack that made it: with pytest's that is 40 functions.
 _ndarray.get_traceback = lambda *_: ""
-
-ARCH = os.environ.get("TI_TEST_ARCH", "cpu")
 
 # The same examples in every run, few of them, and no time limit: the first example of a kernel compiles it. Elsewhere than
 # on the CPU what is tried is the code that was made, and Mesa's software driver takes milliseconds for every launch.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ARCH
+from command_line import ARCH
 from scenes_for_tests import everything
 
 from taichi_fluid import backend
