@@ -31,7 +31,7 @@ def main(arch: str = "auto", resolution: int = 48, seconds: float = 0.014) -> No
         radii.append(float(np.hypot(*(position[risen][:, [0, 2]] - 0.024).T).mean()) if risen.any() else 0.0)
         times.append(simulation.time)
 
-    late = [i for i, time in enumerate(times) if time > 0.5 * seconds]
+    late = [i for i, time in enumerate(times) if time > 0.5 * seconds and radii[i] > 0]
     slope = np.polyfit(np.log([times[i] for i in late]), np.log([radii[i] for i in late]), 1)[0]
     print(f"{simulation.steps} steps on {arch}: the crown is {1000 * radii[-1]:.1f} mm in radius and grows as", end=" ")
     print(f"t to the {slope:.2f}; {100 * (1 - liquid.volume / volume):.2f} % of the water lost")

@@ -617,5 +617,6 @@ def test_a_ball_that_swings_in_tar_throws_nothing(viscosity):
     while simulation.time < 1.5:
         simulation.step()
         fastest = max(fastest, *(float(np.abs(along).max()) for along in simulation.to_numpy("velocity")))
-    # It swings at 1.4 m/s, and the liquid parts from it and falls. Measured 1.9, 4.1 and 4.3 m/s.
-    assert fastest < 5
+    # It swings at 1.4 m/s, and the liquid parts from it and falls. Measured at six places, a millionth of a metre apart: 1.9, 2.3 to
+    # 4.4 and 2.8 to 4.3 m/s.
+    assert fastest < 6
