@@ -179,6 +179,7 @@ SLOW = (
             "run-up",
             "column",
             "conduction",
+            "heated-1e3",
             "chimney",
             "vortices-3d",
         )
@@ -280,6 +281,9 @@ SLOW = (
     "test_conservation.py::test_a_solid_that_moves_gives_as_much_heat_as_it_says[0.2]",
     "test_liquid_kick.py::test_a_wave_in_a_stream_is_the_same_as_without[apic]",
     "test_startup.py::test_what_was_warmed_is_not_compiled_again",
+    "test_backends.py::test_a_guest_may_have_started_taichi_otherwise[2D-default_fp",
+    "test_liquid_core.py::test_a_pool_with_a_core_stays_at_rest[3]",
+    "test_surfaces.py::test_every_mesh_of_a_splash_is_closed_and_within_the_box",
     "test_bench.py::test_bytes_per_cell_and_per_particle_of_a_liquid[dam-64",
     "test_spectral.py::test_a_recorded_run_says_what_stands_in_and_why",
 )
