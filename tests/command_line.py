@@ -14,7 +14,8 @@ from taichi_fluid import backend
 
 ARCH = os.environ.get("TI_TEST_ARCH", "cpu")
 COMMAND = [sys.executable, "-m", "taichi_fluid"]
-TINY = ["--resolution", "16", "--frames", "3", "--set", "output.width=64", "--set", "output.height=64"]
+PICTURE = ["--set", "output.width=64", "--set", "output.height=64"]
+TINY = ["--resolution", "16", "--frames", "3", *PICTURE]
 ON_CPU = ["--arch", "cpu", *TINY]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from command_line import COMMAND, ON_CPU, TINY, environment, one_sentence, run, run_code, run_here
+from command_line import COMMAND, ON_CPU, PICTURE, TINY, environment, one_sentence, run, run_code, run_here
 
 from taichi_fluid.backend import COMPILING
 from taichi_fluid.scene import Scene, preset, preset_names
@@ -935,7 +935,7 @@ def test_a_region_that_is_filled_without_a_way_out_is_said(work, sealed, said):
         encoding="utf-8",
     )
     arguments = ["run", "ball.toml", "--arch", "cpu", "--headless", "--frames", "2", "--out", "frames"]
-    done = run_here([*arguments, "--set", "output.width=64", "--set", "output.height=64"], work)
+    done = run_here([*arguments, *PICTURE], work)
     assert done.returncode == 0, done.stderr
     assert ("without a way out" in done.stderr) is said
 

@@ -3,7 +3,7 @@
 import av
 import numpy as np
 import pytest
-from command_line import run_here
+from command_line import PICTURE, run_here
 from test_checkpoints import FLOWS, STEPS, values_of
 
 import taichi_fluid as tf
@@ -11,18 +11,7 @@ from taichi_fluid.simulation import NotFinite, Stage
 from taichi_fluid.simulation.snapshot import put_into, taken_from
 from taichi_fluid.viewer.halving import Halving, with_half_the_step
 
-SMALL = [
-    "--arch",
-    "cpu",
-    "--resolution",
-    "16",
-    "--frames",
-    "6",
-    "--set",
-    "output.width=64",
-    "--set",
-    "output.height=64",
-]
+SMALL = ["--arch", "cpu", "--resolution", "16", "--frames", "6", *PICTURE]
 
 
 @pytest.fixture

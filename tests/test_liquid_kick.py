@@ -130,7 +130,7 @@ def test_what_swings_in_a_kick_is_eased_and_what_goes_one_way_stays():
     still.fill(0.0)
 
     def settled(rate, dt=0.1):
-        kick.begin(dt, [0.0, 0.0])
+        kick.begin(dt)
         kick.force(still)
         kick.velocity.fill(rate * dt)
         kick.settle(still)

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import trimesh
-from command_line import run_here
+from command_line import PICTURE, run_here
 
 import taichi_fluid as tf
 from taichi_fluid.scene import preset
@@ -115,8 +115,7 @@ def test_a_file_holds_how_fast_its_corners_are(tmp_path):
 
 
 def run(folder, *arguments):
-    picture = ["--set", "output.width=64", "--set", "output.height=64"]
-    return run_here(["demo", *arguments, "--arch", "cpu", "--resolution", "12", "--frames", "2", *picture], folder)
+    return run_here(["demo", *arguments, "--arch", "cpu", "--resolution", "12", "--frames", "2", *PICTURE], folder)
 
 
 def test_a_recording_writes_a_surface_for_each_frame(tmp_path):

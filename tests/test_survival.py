@@ -9,11 +9,8 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from command_line import run_here
 
-from taichi_fluid import backend
-from taichi_fluid.app.commands import main
 from taichi_fluid.io import files
 from taichi_fluid.io.files import OutputError, remove_leftovers, whole_file
 from taichi_fluid.io.outputs import Outputs, part_of
@@ -146,10 +143,10 @@ def test_a_film_that_is_finished_has_no_fragments_and_says_how_long_it_is(tmp_pa
     assert os.listdir(tmp_path) == ["film.mp4"]
 
 
-def short_run(*options):
+def short_run(folder, *options):
     """Two pictures of a small scene."""
     small = ["--resolution", "8", "--frames", "2", "--set", "output.width=16", "--set", "output.height=16"]
-    return CliRunner().invoke(main, ["demo", "plume2d", "--arch", "cpu", *small, *options])
+    return run_here(["demo", "plume2d", "--arch", "cpu", *small, *options], folder)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +155,14 @@ def short_run(*options):
 def test_no_file_of_a_run_goes_unless_it_may(tmp_path, monkeypatch, option):
     """Numbers, plots and checkpoints of another run were replaced without a word, and rows were never."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backend, "start", lambda arch="auto": "cpu")
     name = "film.checkpoint" if "every" in option else option.split()[1]
     Path(name).write_text("somebody's")
-    refused = short_run("--out", "film.mp4", *option.split())
-    assert refused.exit_code == 2 and f"{name}' is there already" in refused.output, refused.output
-    assert "--overwrite" in refused.output
+    refused = short_run(tmp_path, "--out", "film.mp4", *option.split())
+    assert refused.returncode == 2 and f"{name}' is there already" in refused.stderr, refused.stderr
+    assert "--overwrite" in refused.stderr
     assert os.listdir() == [name] and Path(name).read_text() == "somebody's"
-    done = short_run("--out", "film.mp4", *option.split(), "--overwrite")
-    assert done.exit_code == 0, done.output
+    done = short_run(tmp_path, "--out", "film.mp4", *option.split(), "--overwrite")
+    assert done.returncode == 0, done.stderr
     assert Path(name).read_bytes()[:10] != b"somebody's"
 
 
@@ -258,8 +254,8 @@ def test_no_file_of_a_run_is_another_one(tmp_path, monkeypatch, out, files, told
     text = "name = 's'\n[domain]\nsize = [1.0, 1.0]\nresolution = 8\n"
     Path("scene.toml").write_text(text, encoding="utf-8")
     options = [word for option in files.items() for word in option]
-    done = CliRunner().invoke(main, ["run", "scene.toml", "--arch", "cpu", "--frames", "2", "--out", out, *options])
-    assert done.exit_code == 2
-    assert told in " ".join(done.output.split()), done.output
+    done = run_here(["run", "scene.toml", "--arch", "cpu", "--frames", "2", "--out", out, *options], tmp_path)
+    assert done.returncode == 2
+    assert told in " ".join(done.stderr.split()), done.stderr
     assert os.listdir(tmp_path) == ["scene.toml"]
     assert Path("scene.toml").read_text(encoding="utf-8") == text

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import trimesh
-from command_line import run_here
+from command_line import PICTURE, run_here
 
 import taichi_fluid as tf
 from taichi_fluid.io.upright import UPS
@@ -282,9 +282,7 @@ def test_other_files_of_volumes_are_refused(tmp_path):
 
 
 def run(folder, *arguments):
-    small = ["--arch", "cpu", "--resolution", "8", "--frames", "2"]
-    small += ["--set", "output.width=64", "--set", "output.height=64"]
-    return run_here(["demo", *arguments, *small], folder)
+    return run_here(["demo", *arguments, "--arch", "cpu", "--resolution", "8", "--frames", "2", *PICTURE], folder)
 
 
 def test_a_recording_writes_a_volume_for_each_frame(tmp_path):

@@ -137,7 +137,7 @@ class Kick:
         self.grid, self.solids, self.wanted = grid, solids, False
         self._kernels = kick_kernels(grid.loops, solids is not None)
         self._drop()
-        self.seconds = self.keeps = self.acts = self.middle = self._lasted = self._fallen = 0.0
+        self.seconds = self.keeps = self.acts = self.middle = self._lasted = 0.0
         self._rubbed = False
 
     def allocate(self) -> None:
@@ -196,13 +196,9 @@ class Kick:
         if self._lasted:
             add_gain(self.grid, velocity, self.velocity, self._lasted / self.seconds)
 
-    def begin(self, dt: float, force: Sequence[float]) -> None:
-        """Let what changes the velocity begin, in a step of ``dt`` seconds; where there was no kick for all of it.
-
-        By ``force``, m/s², the liquid falls.
-        """
+    def begin(self, dt: float) -> None:
+        """Let what changes the velocity begin, in a step of ``dt`` seconds; where there was no kick for all of it."""
         self.acts = dt - self._lasted
-        self._fallen = math.hypot(*force) * self.acts
         self.middle = dt * (MIDDLE if self._lasted else 0.5)
         if self.wanted:
             self.allocate()
@@ -236,13 +232,14 @@ class Kick:
             add_gain(self.grid, self.friction, self._rubs, -does / self.acts)
             self._rubbed = True
 
-    def find(self, velocity, told, firm):
+    def find(self, velocity, told, firm, force: Sequence[float]):
         """Find with what velocity the faces would set out into a step as long as the last.
 
         Args:
             velocity: What the step has made of it, m/s.
             told: What the particles have told, m/s.
             firm: See ``films.find_films``.
+            force: What the liquid falls by, m/s².
 
         Returns:
             That velocity, m/s, to be continued as far as the other one before ``settle``; None where none is wanted.
@@ -252,7 +249,7 @@ class Kick:
                 self._drop()
             self.clear()
             return None
-        self._kernels.find(velocity, told, self.velocity, firm, self._fallen, self.grid.n)
+        self._kernels.find(velocity, told, self.velocity, firm, math.hypot(*force) * self.acts, self.grid.n)
         if self._rubbed:
             add_gain(self.grid, self.velocity, self._rubs, 1.0)
             add_gain(self.grid, self.velocity, self.friction, self.acts)

@@ -34,8 +34,7 @@ from .transfer import Transfer
 from .viscosity import LATER, Viscosity
 
 LAYERS, FEW_LAYERS = 3, 2
-"""Layers of faces beyond the surface to which velocities are continued: what a particle may reach in a step, and a face, at least so many; and before
-the pressure is solved for, where the faces of a cell of liquid have no particles about them."""
+"""Layers of faces beyond the surface to which velocities are continued, at least: for particles; and before the pressure is solved for."""
 
 
 class Liquid:
@@ -379,7 +378,7 @@ class Liquid:
         if self._told is None and (flip is not None or self.kick.wanted):
             raise RuntimeError("FLIP and a kick need what was before the forces: call remember(velocity) after gather")
         firm = self._transfer.find_firm(self.phi)
-        kicked = self.kick.find(velocity, self._told, firm)
+        kicked = self.kick.find(velocity, self._told, firm, self._surface.parting.force)
         if flip is not None:
             self._extend_told()
         self.extend(velocity, kicked, firm if flip is None else None)
@@ -407,7 +406,8 @@ class Liquid:
 
     def find_kick(self, velocity) -> None:
         """Find the kick of a first step, by what has become of a velocity since ``begin_kick``: that is undone."""
-        self.extend(velocity, self.kick.find(velocity, self._told, self._transfer.find_firm(self.phi)))
+        firm = self._transfer.find_firm(self.phi)
+        self.extend(velocity, self.kick.find(velocity, self._told, firm, self._surface.parting.force))
         self.kick.settle(velocity)
         copy_values(self._told, velocity)
 

@@ -220,7 +220,7 @@ class Viscosity:
         self._stress_kernels = stress_kernels(grid.loops, solids is not None)
         self._felt = grid.array(places(grid.dim, solids is not None))
         self._r, self._d, self._q, self._inv_diag = (grid.velocity() for _ in range(4))
-        self.pressure, self._viscosity, self._step = ViscousPressure(grid, solids, self._seams), 0.0, 0.0
+        self.pressure, self._viscosity, self._dt = ViscousPressure(grid, solids, self._seams), 0.0, 0.0
         self._partials, self._scalars = room_for_partials(2), ti.ndarray(ti.f32, 4)
         self._nothing = ti.ndarray(ti.f32, 1)
         sides = [side for pair in walls.sides for side in pair]
@@ -255,13 +255,18 @@ class Viscosity:
             viscosity: Kinematic, m²/s.
             dt: Seconds.
         """
-        grid, self._viscosity, self._step = self.grid, viscosity, dt * viscosity / self.grid.dx**2
+        grid, self._viscosity, self._dt = self.grid, viscosity, dt
         grid.require(phi=phi)
         others, wrap = self._others(), self._seams.wrap
         if self.solids is not None:
             for axis in range(grid.dim):
                 self._stress_kernels.find_places(self._r, self._q, axis, *others, wrap)
         self._stress_kernels.set_up(phi, self._felt, self._inv_diag, self._r, self._q, self._step, *others, wrap)
+
+    @property
+    def _step(self) -> float:
+        """How far it acts: viscosity · dt / dx²."""
+        return self._dt * self._viscosity / self.grid.dx**2
 
     def _others(self) -> tuple[Any, ...]:
         grid = self.grid
@@ -273,11 +278,11 @@ class Viscosity:
         arrays = velocity, self._r, self._d, self._q, self._inv_diag, phi, self._felt
         return *arrays, self._step, *self._others(), self._partials, self._scalars
 
-    def press(self, velocity, phi, dt: float, rho: float) -> None:
-        """Let the pressure that has held friction act for ``dt`` seconds on a velocity, m/s, of density ``rho``. After ``set_up``."""
+    def press(self, velocity, phi, scale: float) -> None:
+        """Let the pressure that has held friction act on a velocity, m/s, ``scale`` times its difference. After ``set_up``."""
         for again in range(1 if self.solids is None else 2):
             self._kernels.begin(*self._arguments(velocity, phi), self._mirrors, self._seams.wrap, again)
-        self.pressure.press(velocity, dt, rho, phi, self._inv_diag, self._r)
+        self.pressure.press(velocity, scale, self._dt, phi, self._inv_diag, self._r)
 
     def diffuse(self, velocity, phi, max_iterations: int, room, open, kicked: float = 0.0) -> SolveResult:
         """Let friction act on a velocity, m/s, whose sides are filled. After ``set_up``.

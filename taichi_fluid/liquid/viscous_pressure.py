@@ -146,15 +146,15 @@ class ViscousPressure:
             self.held.fill(0.0)
             self.there = False
 
-    def press(self, velocity, dt: float, rho: float, phi, inv_diag, pushed) -> None:
-        """Let it act for ``dt`` seconds on a velocity, m/s, of density ``rho``, before friction does.
+    def press(self, velocity, scale: float, dt: float, phi, inv_diag, pushed) -> None:
+        """Let it act on a velocity, m/s, ``scale`` times its difference, before friction does for ``dt`` seconds.
 
         ``pushed`` is what friction begins to do, times the mass of a face, of which ``inv_diag`` has those that are free.
         """
         grid, open = self.grid, self._nothing if self._solids is None else self._solids.open
         gone = 0.0 if self._solids is None else self._solids.fastest * dt / grid.dx
         most = max(1.0 - gone, 0.0) if self.there else 0.0
-        given = self.held, dt / (rho * grid.dx), phi, inv_diag, grid.n
+        given = self.held, scale, phi, inv_diag, grid.n
         given = *given, velocity, self._change, pushed, open, grid.dx, most
         self._kernels.press(*given, self._partials, self._part)
 

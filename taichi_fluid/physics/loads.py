@@ -175,11 +175,11 @@ def _volume_load_at(c, I, s, pressure: Array, solved: Array, weight: Array, rows
 
 @ti.func
 def _turning_at(solids, row, axis: ti.template(), component):
-    """How fast the velocity of a turning solid changes along ``axis``, 1/s; 0 for one along which the fluid slips."""
+    """How fast the velocity of a turning solid changes along ``axis``, 1/s."""
     spin, step = ti.Vector([solids.motions[row + 3 + k] for k in ti.static(range(3))]), no_load(3)
     step[axis] = ti.f32(1.0)
     turning = cross(spin, step)
-    return turning[component] * (ti.f32(1.0) - solids.slip_of(row))
+    return turning[component]
 
 
 @ti.func

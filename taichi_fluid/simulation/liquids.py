@@ -53,11 +53,11 @@ def _pour(engine: Any, source: Any, time: float, dt: float) -> None:
     engine.liquid.pour(source.shape, *source.placed(time), source.velocity, time, None if source.moves else dt)
 
 
-def _keep_told(engine: Any, dt: float, force: Sequence[float]) -> None:
-    """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it; ``force`` is the pull."""
+def _keep_told(engine: Any, dt: float) -> None:
+    """Keep what the particles have told the faces, with which ``scatter`` compares what a step has made of it."""
     liquid, velocity = engine.liquid, engine.state.velocity.current
     liquid.kick.wanted = engine.reflects
-    liquid.kick.begin(dt, force)
+    liquid.kick.begin(dt)
     if liquid.kick.wanted or _flip(engine) is not None:
         liquid.remember(velocity)
 
@@ -109,7 +109,7 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
     engine.liquid.gather(engine.state.velocity.current, dt, engine.speed * cells)
-    _keep_told(engine, dt, force)
+    _keep_told(engine, dt)
     engine.move_as_at(engine.time + dt)
     engine.fill_velocity()
 
@@ -120,9 +120,9 @@ def find_kick(engine: Any, dt: float, force: Callable[[Any, float], None]) -> It
     if liquid.kick.seconds or not engine.reflects:
         return
     liquid.kick.wanted = True
-    liquid.kick.begin(dt, pull := pull_on(engine.scene, engine.time))
+    liquid.kick.begin(dt)
     liquid.kick.middle = 0.0  # as of where it begins
-    liquid.begin_kick(velocity, pull)
+    liquid.begin_kick(velocity, pull_on(engine.scene, engine.time))
     force(engine, dt)
     yield from diffuse_liquid(engine, dt)
     _project_rest(engine, dt)
@@ -141,13 +141,13 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
     if viscosity := engine.scene.fluid.viscosity:
         acts = engine.liquid.kick.acts
         velocity, liquid, most = engine.state.velocity.current, engine.liquid, engine.scene.solver.max_iterations
-        rho = engine.scene.fluid.rho
+        scale = acts / (engine.scene.fluid.rho * engine.grid.dx)
         engine.pressure_result = _project(engine, acts)
         liquid.extend(velocity)
         engine.fill_velocity()
         yield
         liquid.viscosity.set_up(liquid.phi, viscosity, acts)
-        liquid.viscosity.press(velocity, liquid.phi, acts, rho)
+        liquid.viscosity.press(velocity, liquid.phi, scale)
         liquid.extend(velocity)
         engine.fill_velocity()
         if engine.solids is not None and liquid.kick.friction is None:
@@ -155,7 +155,7 @@ def diffuse_liquid(engine: Any, dt: float) -> Iterator[None]:
         liquid.kick.rub(velocity)
         engine.diffusion_results.append(liquid.diffuse(velocity, most))
         liquid.kick.rubbed(velocity)
-        liquid.projection.subtract_gradient(velocity, engine.state.pressure, -acts / (rho * engine.grid.dx))
+        liquid.projection.subtract_gradient(velocity, engine.state.pressure, -scale)
         liquid.viscosity.pressure.release(velocity, engine.state.pressure)
         engine.fill_velocity()
         yield

@@ -58,12 +58,7 @@ class CutCells:
     @ti.func
     def slips_at(self, c, s, axis):
         """1 if the solid nearest to the lower face of ``c`` along ``axis`` lets the fluid slip, else 0."""
-        return self.slip_of(self.row_at(c, s, axis))
-
-    @ti.func
-    def slip_of(self, row):
-        """The same of the solid whose motion begins at ``row``."""
-        return self.motions[row + ti.static(MOTION_ROW - 1)]
+        return self.motions[self.row_at(c, s, axis) + ti.static(MOTION_ROW - 1)]
 
     @ti.func
     def middle_of(self, I, axis):
