@@ -162,6 +162,23 @@ def test_friction_that_is_switched_off_is_not_in_the_next_kicks():
     assert left(10) == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.parametrize("transfer", ["apic", "flip"])
+def test_a_block_that_turns_makes_no_energy_however_short_the_steps(transfer):
+    """With corners, along which velocities were continued as they change beside a surface: 1.70 by APIC in 200 steps, 17.8 in 800."""
+    wide = "max(abs(x - 0.5) - 0.15, abs(y - 0.5) - 0.15)"
+    values = {"initial": {"level_set": wide, "velocity": ["1 - 2 * y", "2 * x - 1"]}, "liquid": {"transfer": transfer}}
+    simulation = tf.Simulation(water([1.0, 1.0], 32, [], fluid={"gravity": [0.0, 0.0]}, **values))
+
+    def squares():
+        return (simulation.liquid.particles.to_numpy()["velocity"].astype(float) ** 2).sum()
+
+    begun = squares()
+    for _ in range(200):
+        simulation.step(0.0005)
+    # What it loses is what transfers smooth at its edges: measured 0.96 and 0.95.
+    assert 0.85 < squares() / begun <= 1.0
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_drop_that_falls_on_a_floor_makes_no_energy_in_short_steps(dim):
     """What is thrown out is a film; in frames of 1/480 s there was up to 3 times the energy that there had been, at 44 m/s."""

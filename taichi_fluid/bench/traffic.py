@@ -76,7 +76,7 @@ TRAFFIC = {
     "force_kernels.accelerate": ("velocity", "velocity"),
     "confinement_kernels.compute_vorticity": ("velocity", "vorticity:w magnitude"),
     "confinement_kernels.confine": ("vorticity:w magnitude  velocity force", "force  velocity"),
-    "flame_kernels.burn": ("fuel temperature smoke growth", "fuel temperature smoke growth"),
+    "flame_kernels.burn": ("fuel temperature smoke growth fluid", "fuel temperature smoke growth"),
     "gas_kernels.keep_open_part": ("expansion open", "expansion"),
     "gas_kernels.dilute": ("a:1 expansion", "a:1"),
     "gas_kernels.radiate": ("temperature", "temperature"),

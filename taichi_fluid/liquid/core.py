@@ -32,6 +32,7 @@ from ..kernels import (
     room_for_partials,
 )
 from ..limits import LEAST_BAND
+from ..operators.interpolation import mean_of_corners
 from ..operators.shapes import SHAPES
 from .core_ways import Depth, Reached, carry_strip, reach_strip
 from .motion import Way
@@ -80,7 +81,7 @@ def _mark_shallow(c, I, s, shallow: IntArray, depth, distance: Array, closed, n,
     if mark == 0:
         mark = ti.cast(not depth.is_deep(inside), ti.i32)
         if ti.static(given):
-            if distance[inside] < ti.f32(MARGIN) * depth.dx:
+            if mean_of_corners(distance, inside, s) < ti.f32(MARGIN) * depth.dx:
                 mark = ti.i32(NEVER)
     shallow[c] = mark
 

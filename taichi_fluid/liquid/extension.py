@@ -37,6 +37,10 @@ SPRAY_LAYERS = -3.0, -4.0
 LEAST = 0.01
 """Cells by which what tells a face its velocity lies nearer to the surface, at the least."""
 
+FALLS = 0.5
+"""Cells by which the first two faces of a row lie below one another where a velocity goes on in full to change along it. Told along what
+runs beside a surface too, corners of a block went faster in each step, however short."""
+
 
 @ti.func
 def _is_on_grid(I, n, axis: ti.template()):
@@ -94,9 +98,9 @@ def _steps_beyond(I, faces, k: ti.template(), steps: ti.template()):
 
 
 @ti.func
-def _told_by(ways, u: Array, known: Array, layer, own, beyond):
+def _told_by(ways, u: Array, known: Array, layer, own, beyond, down):
     """What the first of three faces in a row, which is known, tells one before them: of the first layer that the velocity goes on to change
-    as it does up to there; farther than to the face's ``own`` by a part, ``beyond``.
+    as it does up to there, by the part ``down``; farther than to the face's ``own`` by a part, ``beyond``.
 
     By the last difference, no more than twice the one before, and not at all where these disagree (after Sweby 1984): waves, which
     fall off with depth, are as fast at their surface as they should be, and nothing is made up of drops and of thin sheets.
@@ -107,7 +111,7 @@ def _told_by(ways, u: Array, known: Array, layer, own, beyond):
             last, before = value - u[ways[1]], u[ways[1]] - u[ways[2]]
             if last * before > 0:
                 most, to_own = ti.f32(2.0) * ti.abs(before), own - value
-                change = ti.min(ti.max(last, -most), most)
+                change = down * ti.min(ti.max(last, -most), most)
                 little = ti.min(ti.max(change, ti.min(to_own, ti.f32(0.0))), ti.max(to_own, ti.f32(0.0)))
                 value += little + beyond * (change - little)
     return value
@@ -118,6 +122,13 @@ def _distance_at(face, s, faces, axis: ti.template()):
     """Distance to the surface at a face."""
     c = face - axis * cells_of(s, faces.n)
     return ti.f32(0.5) * (faces.phi[c] + faces.phi[c - s[axis]])
+
+
+@ti.func
+def _leads_down(ways, s, faces, axis: ti.template()):
+    """How far a row leads down from the surface: 0, or up to 1 where it falls by ``FALLS``."""
+    fall = (_distance_at(ways[0], s, faces, axis) - _distance_at(ways[1], s, faces, axis)) / faces.dx
+    return ti.min(ti.max(fall * ti.f32(1 / FALLS), ti.f32(0.0)), ti.f32(1.0))
 
 
 @ti.func
@@ -168,13 +179,14 @@ def _extend_face(face, I, s, faces, axis: ti.template()):
                 for side in ti.static(range(2)):
                     other = _face_beyond(face, I, s, faces, axis, k, 2 * side - 1)
                     if _tells(known[other], layer) == 1:
-                        part = ti.max(away - _distance_at(other, s, faces, axis), faces.least)
+                        part = ti.max(away - _distance_at(other, s, faces, axis), ti.f32(LEAST) * faces.dx)
                         ways = ti.Vector([other, 2 * other - face, 3 * other - 2 * face])
                         if ti.static(faces.wraps):
                             for steps in ti.static(range(2, 4)):
                                 ways[steps - 1] = _face_beyond(face, I, s, faces, axis, k, steps * (2 * side - 1))
-                        total += part * _told_by(ways, u, known, layer, u[face], beyond)
-                        total_also += part * _told_by(ways, also, known, layer, also[face], beyond)
+                        down = _leads_down(ways, s, faces, axis)
+                        total += part * _told_by(ways, u, known, layer, u[face], beyond, down)
+                        total_also += part * _told_by(ways, also, known, layer, also[face], beyond, down)
                         parts += part
             if parts > 0:
                 u[face], also[face] = total / parts, total_also / parts
@@ -243,7 +255,7 @@ class _Faces:
     phi: object
     firm: object
     films: object
-    least: object
+    dx: object
     rows: object
     n: object
     layer: object
@@ -358,13 +370,13 @@ def extension_kernels(loops, wraps):
         phi: Array,
         firm: Array,
         films: ti.i32,
-        least: ti.f32,
+        dx: ti.f32,
         rows: Array,
         n: Index,
         layer: ti.f32,
         wrap: Index,
     ):
-        faces = _Faces(velocity, also, known, phi, firm, films, least, rows, n, layer, wrap, wraps)
+        faces = _Faces(velocity, also, known, phi, firm, films, dx, rows, n, layer, wrap, wraps)
         if ti.static(width > 1):
             begins = n + 2
             begins[loops.dim - 1] = ti.i32(2)
@@ -456,4 +468,4 @@ class Extension:
         grid, wrap = self.grid, self._seams.wrap
         if grid.loops.rows:  # strips look at ghosts
             self._seams.close(known, grid.dim)
-        self._kernels.extend(*both, known, *surface, LEAST * grid.dx, self._rows, grid.n, float(layer), wrap)
+        self._kernels.extend(*both, known, *surface, grid.dx, self._rows, grid.n, float(layer), wrap)

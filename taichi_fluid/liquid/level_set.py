@@ -28,6 +28,7 @@ from ..kernels import (
     put_line,
 )
 from ..operators.ghosts import wrap_pair
+from ..operators.interpolation import mean_of_corners
 from ..operators.sampling import VALUE, Component, bend_limited, sample_strip_bent, sample_strip_velocity
 from ..operators.shapes import SHAPES
 from .motion import Way
@@ -60,20 +61,22 @@ def is_sure(distance):
 
 
 @ti.func
-def _trust_in(phi: Array, c, mirrors):
+def _trust_in(phi: Array, c, J, s, mirrors):
     """How much the distance of a cell says of its slope: near the end of those that are known they are rough, in solids none is."""
     trust = ti.min(
         ti.max((ti.f32(TRUSTED) - ti.abs(phi[c]) / mirrors.solids.dx) * ti.f32(10.0), ti.f32(0.0)), ti.f32(1.0)
     )
     if ti.static(mirrors.given):
-        trust *= ti.cast(mirrors.solids.distance[c] > 0, ti.f32)
+        image, _ = mirrors.cell(J, mirrors.solids.n)
+        trust *= ti.cast(mean_of_corners(mirrors.solids.distance, flat(image, s), s) > 0, ti.f32)
     return trust
 
 
 @ti.func
-def _slope_across(c, other, I, s, phi: Array, mirrors, axis: ti.template()):
+def _slope_across(c, other, I, J, s, phi: Array, mirrors, axis: ti.template()):
     """The slope of a distance in the middle between a cell and an ``other`` that the surface passes between; 1 as far as it is not known."""
-    trust, square = _trust_in(phi, c, mirrors) * _trust_in(phi, other, mirrors), (phi[other] - phi[c]) ** 2
+    trust = _trust_in(phi, c, I, s, mirrors) * _trust_in(phi, other, J, s, mirrors)
+    square = (phi[other] - phi[c]) ** 2
     for k in ti.static(range(s.n)):
         if ti.static(k != axis):
             # From the one to one side and from the other to the other, or at a side of the box to the same: the middle of both is theirs.
@@ -83,7 +86,10 @@ def _slope_across(c, other, I, s, phi: Array, mirrors, axis: ti.template()):
                     first = I[k] == (ti.i32(1) if ti.static(way > 0) else mirrors.solids.n[k])
                     back = ti.select(first and not wraps, way, -way)
                     near, far = c + way * s[k], other + back * s[k]
-                    part = _trust_in(phi, near, mirrors) * _trust_in(phi, far, mirrors)
+                    beside, opposite = I, J
+                    beside[k] += way
+                    opposite[k] += back
+                    part = _trust_in(phi, near, beside, s, mirrors) * _trust_in(phi, far, opposite, s, mirrors)
                     total += part * ti.f32(0.5) * (way * (phi[near] - phi[c]) + back * (phi[far] - phi[other]))
                     parts += part
             trust *= ti.min(parts, ti.f32(1.0))
@@ -106,8 +112,9 @@ def straightened(c, I, s, phi: Array, mirrors):
             other = c + (s[axis] if ti.static(end) else -s[axis])
             if phi[other] * phi[c] < 0:
                 # The nearest counts by far the most.
-                part = ((phi[c] - phi[other]) / phi[c]) ** 2
-                total += part * _slope_across(c, other, I, s, phi, mirrors, axis)
+                part, J = ((phi[c] - phi[other]) / phi[c]) ** 2, I
+                J[axis] += 2 * end - 1
+                total += part * _slope_across(c, other, I, J, s, phi, mirrors, axis)
                 parts += part
     return phi[c] * (parts / total if parts > 0 else ti.f32(1.0))
 

@@ -19,6 +19,7 @@ from ..kernels import (
     kernel_family,
     room_for_partials,
 )
+from ..operators.interpolation import mean_of_corners
 from ..operators.shapes import coverage
 from .core import BELOW, Core, cover_of
 from .level_set import DEEPEST, MOST_OFF, MOST_OFF_AT_SOLIDS, is_sure, straightened
@@ -53,7 +54,7 @@ there may be as many particles as there should be. What it lacks ``Crowding`` ga
 AWAY = 3
 """Cells from an open side that what is sucked in there comes to in a step."""
 CLEAR = 2.0
-"""How far from solids, in cells, the lower corner of a cell lies at least that is looked at to see how much liquid there is."""
+"""How far from solids, in cells, the middle of a cell lies at least that is looked at to see how much liquid there is."""
 OPENING = 2
 """Cells from where air was, beside a solid, within which there may be air a step later."""
 NEAR = 2.5
@@ -223,7 +224,9 @@ def _held_at(c, I, s, cloud, phi: Array, core: IntArray, mirrors, cored: ti.temp
     held, height = ti.Vector([ti.f32(0.0), ti.f32(0.0), ti.f32(0.0)]), phi[c] / mirrors.solids.dx
     counts = ti.cast(height < SPRAY, ti.i32)
     if ti.static(mirrors.given):
-        counts = counts * ti.cast(mirrors.solids.distance[c] > ti.f32(CLEAR) * mirrors.solids.dx, ti.i32)
+        counts = counts * ti.cast(
+            mean_of_corners(mirrors.solids.distance, c, s) > ti.f32(CLEAR) * mirrors.solids.dx, ti.i32
+        )
     if ti.static(cored):
         counts = counts * (ti.i32(1) - core[c])
     if counts == 1:

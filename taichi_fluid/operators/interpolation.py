@@ -25,6 +25,15 @@ def strides_across(s, axis):
 
 
 @ti.func
+def mean_of_corners(values: Array, c, s):
+    """What lies at lower corners of cells, in the middle of cell ``c``."""
+    total = ti.f32(0.0)
+    for corner in ti.static(range(2**s.n)):
+        total += values[c + step_to_corner(corner, s)]
+    return total * ti.f32(0.5**s.n)
+
+
+@ti.func
 def blend(values, fraction):
     """Multilinear blend of 2^dim corner values; a constant comes out as the same constant, bit for bit."""
     v = values

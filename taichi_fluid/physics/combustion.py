@@ -24,6 +24,7 @@ class Combustion:
     """Gas that burns, at cell centres, and the law it follows: ``part`` of the fuel goes, the rest is as ``Flame.burn`` says.
 
     ``growth`` is a divergence, 1/s, and so is ``expansion``. What is not ``sooty`` or does not expand leaves that array.
+    ``fluid`` is the part of each cell that solids do not cover, where there ``are_solids``.
     """
 
     fuel: object
@@ -35,13 +36,15 @@ class Combustion:
     heat: object
     soot: object
     expansion: object
+    fluid: object
     sooty: object
     expands: object
+    are_solids: object
 
 
 @ti.func
 def _burn_at(c, I, s, gas):
-    """Burn a part of what a cell has, if it is hot enough; returns how much."""
+    """Burn a part of what a cell has, if it is hot enough; returns how much there is of that."""
     burnt = ti.f32(0.0)
     if gas.temperature[c] >= gas.ignition:
         burnt = gas.part * ti.max(gas.fuel[c], ti.f32(0.0))
@@ -51,6 +54,8 @@ def _burn_at(c, I, s, gas):
             gas.smoke[c] = gas.smoke[c] + gas.soot * burnt
         if ti.static(gas.expands):
             gas.growth[c] = gas.growth[c] + gas.expansion * burnt
+        if ti.static(gas.are_solids):
+            burnt *= gas.fluid[c]
     return burnt
 
 
@@ -79,15 +84,16 @@ def _radiate_at(c, I, s, temperature: Array, rate):
 
 
 @kernel_family
-def flame_kernels(loops, sooty, expands):
+def flame_kernels(loops, sooty, expands, are_solids):
     IntVector, reduce_cells, reduced = loops.IntVector, loops.reduce_cells, loops.reduced
 
     @ti.kernel
     def burn(
         fuel: Array, temperature: Array, smoke: Array, growth: Array, n: IntVector, part: ti.f32, ignition: ti.f32,
-        heat: ti.f32, soot: ti.f32, expansion: ti.f32, partials: Array, burnt: Array,
+        heat: ti.f32, soot: ti.f32, expansion: ti.f32, fluid: Array, partials: Array, burnt: Array,
     ):  # fmt: skip
-        gas = Combustion(fuel, temperature, smoke, growth, part, ignition, heat, soot, expansion, sooty, expands)
+        law = part, ignition, heat, soot, expansion
+        gas = Combustion(fuel, temperature, smoke, growth, *law, fluid, sooty, expands, are_solids)
         reduce_cells(n, partials, ti.f32(0.0), add, _burn_at, (gas,))
         ti.loop_config(serialize=True)
         for _ in range(1):
@@ -143,7 +149,7 @@ class Flame:
         self.expansion = grid.array() if solids else self.growth
         self._burnt, self._partials = ti.ndarray(ti.f32, 1), room_for_partials()
         self._burnt.fill(0.0)
-        self._nothing = ti.ndarray(ti.f32, 1)
+        self._nothing, self._no_fluid = ti.ndarray(ti.f32, 1), ti.ndarray(ti.f32, 1)
         self._kernels = gas_kernels(grid.loops)
 
     @property
@@ -182,10 +188,12 @@ class Flame:
         self.grid.require(fuel=fuel, temperature=temperature, **given(smoke=smoke))
         part = -math.expm1(-burn_rate * dt)
         sooty = smoke is not None and soot > 0
-        kernels = flame_kernels(self.grid.loops, sooty, expansion > 0)
+        solids = self.solids
+        kernels = flame_kernels(self.grid.loops, sooty, expansion > 0, solids is not None)
         gas = (fuel, temperature, smoke if sooty else self._nothing, self.growth)
         law = (part, ignition if ignition > 0 else _ALWAYS, heat, soot, expansion / dt)
-        kernels.burn(*gas, self.grid.n, *law, self._partials, self._burnt)
+        fluid = solids.fluid if solids is not None else self._no_fluid
+        kernels.burn(*gas, self.grid.n, *law, fluid, self._partials, self._burnt)
 
     def finish(self) -> None:
         """When all that expands has been added: of a cell that a solid cuts, only the fluid's part does."""

@@ -16,7 +16,7 @@ from ..boundaries.coefficients import BoundaryCoefficients
 from ..boundaries.solids import Solids
 from ..kernels import Array, add, cells_of, int_vector, kernel_family, numbers_of, room_for_partials
 from ..operators.differences import covered_area
-from ..operators.interpolation import step_to_corner
+from ..operators.interpolation import mean_of_corners, step_to_corner
 from ..operators.sampling import Component
 from ..operators.vectors import length
 from ..pressure.solver import EllipticSolver
@@ -38,10 +38,7 @@ class Surfaces:
     @ti.func
     def depth_at(self, c, s):
         """Distance from the centre of a cell to the nearest surface, m; below 0 inside a solid."""
-        total = ti.f32(0.0)
-        for corner in ti.static(range(2**s.n)):
-            total += self.distance[c + step_to_corner(corner, s)]
-        return total * ti.f32(0.5**s.n)
+        return mean_of_corners(self.distance, c, s)
 
     @ti.func
     def row_at(self, c, s):
