@@ -792,7 +792,7 @@ def test_what_enters_through_an_open_side_pays_for_its_speed(dim):
     faces = [random_scalar(face_shape(grid.shape, axis), axis).astype(np.float32) for axis in range(dim)]
     grid.face_velocity_from_numpy(velocity, faces)
     before = grid.face_velocity_to_numpy(velocity)
-    walls.slow_inflow(velocity, dt)
+    walls.meet_outside(velocity, dt)
     after = grid.face_velocity_to_numpy(velocity)
     for axis, (one, two) in enumerate(zip(before, after, strict=True)):
         expected = one.astype(np.float64)
@@ -838,6 +838,27 @@ def test_what_is_sucked_in_has_half_of_the_square_of_its_speed_less_pressure(sch
     assert simulation.to_numpy("pressure") == pytest.approx(-0.5 * 2.0, rel=5e-3)
 
 
+@pytest.mark.parametrize("scheme", ["splitting", "reflection"])
+def test_what_speeds_up_towards_an_open_side_has_the_same_pressure_at_any_step(scheme):
+    """That of Bernoulli; the difference over the last cell was made anew in each projection, which took ρ dx du / dt more, up to 0.93 Pa."""
+    sides = [
+        [{"kind": "inflow", "velocity": ["0.5", "-0.25 * y"]}, "open"],
+        ["free-slip", {"kind": "inflow", "velocity": ["0.5 + 0.25 * x", "-0.25"]}],
+    ]
+    found = []
+    for dt in (0.04, 0.005):
+        solver = {"dt": dt, "scheme": scheme, "tolerance": 1e-6}
+        made = scene_of((16, 16), 1 / 16, {"gravity": [0.0, 0.0], "rho": 1.0}, solver, [], sides)
+        initial = {"initial.velocity": ["0.5 + 0.25 * x", "-0.25 * y"]}
+        simulation = Simulation(made.with_values(initial))
+        while simulation.time < 2.0:
+            simulation.step()
+        found.append(simulation.to_numpy("pressure")[0].mean())
+    # From the first cell to a cell beyond the last: 0.158 Pa, of first order at such a side; measured 0.146.
+    assert found[1] == pytest.approx(found[0], rel=5e-3)
+    assert found[0] == pytest.approx(0.158, rel=0.1)
+
+
 @pytest.mark.parametrize("grid", ["staggered", "collocated"])
 def test_a_hot_column_between_open_sides_does_not_tear_itself_apart(grid):
     """Its energy stays what it is once it stands; before, what entered brought energy of its own, and it grew without end."""
@@ -850,5 +871,5 @@ def test_a_hot_column_between_open_sides_does_not_tear_itself_apart(grid):
     for _ in range(10):
         simulation.advance(0.5)
         energies.append(simulation.diagnostics.kinetic_energy(simulation.state.velocity.current))
-    # Measured 1.2 to 1.3, collocated 2.6 and 3.7, with the patches of the source here or there; without ``slow_inflow`` it reaches 6 km/s.
+    # Measured 1.2 to 1.3, collocated 2.6 and 3.7, with the patches of the source here or there; without ``meet_outside`` it reaches 6 km/s.
     assert max(energies[3:]) < 5 * np.median(energies[1:4])

@@ -51,7 +51,7 @@ TRAFFIC = {
     "covering_kernels.cover": ("a:1 was fluid", ""),
     "boundary_kernels.fill_ghosts": ("", ""),
     "boundary_kernels.fill_corners": ("", ""),
-    "boundary_kernels.slow_inflow": ("", ""),
+    "boundary_kernels.meet_outside": ("", ""),
     "profile_kernels.lay_profile": ("", ""),
     "profile_kernels.add_profile": ("", ""),
     "profile_kernels.take_profile": ("", ""),

@@ -90,15 +90,30 @@ def _sucked_in(inwards, step):
     return ti.f32(1.0) - ti.min(ti.f32(0.5) * step * ti.max(inwards, ti.f32(0.0)), ti.f32(1.0))
 
 
+@argument
+class OpenSides:
+    """Sides that are ``open``, by their number, and how the velocity there ``was`` if it ``goes_on`` so; ``step`` is dt / dx."""
+
+    was: object
+    goes_on: object
+    open: object
+    step: object
+
+
 @ti.func
-def _slow_inflow_at(c, I, s, u: Array, n, step, open, collocated: ti.template(), axis: ti.template()):
-    """Of a velocity at centres the first and the last one, on faces those on the sides; ``step`` is dt / dx."""
-    lower = axis * cells_of(s, n) + c + s[axis]
-    upper = lower + (n[axis] - ti.static(int(collocated))) * s[axis]
-    if open[2 * axis] == 1:
-        u[lower] = u[lower] * _sucked_in(u[lower], step)
-    if open[2 * axis + 1] == 1:
-        u[upper] = u[upper] * _sucked_in(-u[upper], step)
+def _meet_outside_at(c, I, s, u: Array, sides, n, collocated: ti.template(), axis: ti.template()):
+    """Of a velocity at centres the first and the last one, on faces those on the sides."""
+    first = axis * cells_of(s, n) + c + s[axis]
+    for side in ti.static(range(2)):
+        at, inside = first, first + s[axis]
+        if ti.static(side):
+            at = first + (n[axis] - ti.static(int(collocated))) * s[axis]
+            inside = at - s[axis]
+        inwards = ti.static(1.0 - 2.0 * side)
+        if sides.open[2 * axis + side] == 1:
+            if sides.goes_on == 1 and inwards * sides.was[at] < 0:
+                u[at] = u[inside] + sides.was[at] - sides.was[inside]
+            u[at] = u[at] * _sucked_in(inwards * u[at], sides.step)
 
 
 @kernel_family
@@ -121,13 +136,13 @@ def boundary_kernels(loops, collocated):
                 each_on_plane(n, axis, _write_mean_of_ghosts, (Corners(a, offset, wrap, meeting, axis), n))
 
     @ti.kernel
-    def slow_inflow(velocity: Array, n: IntVector, step: ti.f32, open: Modes):
-        loops.each_side(n, _slow_inflow_at, (velocity, n, step, open, collocated))
+    def meet_outside(velocity: Array, was: Array, goes_on: ti.i32, n: IntVector, step: ti.f32, open: Modes):
+        loops.each_side(n, _meet_outside_at, (velocity, OpenSides(was, goes_on, open, step), n, collocated))
 
     return {
         "fill_ghosts": fill_ghosts,
         "fill_corners": fill_corners,
-        "slow_inflow": slow_inflow,
+        "meet_outside": meet_outside,
         "Numbers": Numbers,
         "Modes": Modes,
     }

@@ -308,17 +308,20 @@ class Walls:
         for axis in range(self.grid.dim):
             self.fill(velocity, component=axis, offset=axis * self.grid.cells, keep=keep)
 
-    def slow_inflow(self, velocity, dt: float) -> None:
+    def meet_outside(self, velocity, dt: float, was=None) -> None:
         """Let the pressure act that what enters through open sides has, half of the square of its speed below that outside.
 
         Before a projection, for which the pressure is 0 there whether the fluid leaves or enters. What enters comes from air
         at rest (Bernoulli): else it would bring along a kinetic energy that nothing paid for, and a hot column between open
         sides gathers it until it tears itself apart. See Bruneau and Fabrie (1994) and Moghadam et al. (2011) on backflow.
+        What leaves is as much faster than beside the side as it ``was``, m/s, once projected: else each projection makes that
+        difference anew, by a pressure that grows as dt falls.
         """
-        self.grid.require(self.grid.dim, velocity=velocity)
+        self.grid.require(self.grid.dim, velocity=velocity, **given(was=was))
         if self.has_open:
             flags = self._kernels.Modes(*(int(side.is_open) for side in self._flat))
-            self._kernels.slow_inflow(velocity, self.grid.n, dt / self.grid.dx, flags)
+            was, goes_on = (velocity, 0) if was is None else (was, 1)
+            self._kernels.meet_outside(velocity, was, goes_on, self.grid.n, dt / self.grid.dx, flags)
             # Where only a part is open, the rest has what it had.
             for axis, pair in enumerate(self.sides):
                 if any(side.is_open and side.parts for side in pair):

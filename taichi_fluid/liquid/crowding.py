@@ -32,8 +32,8 @@ UNSURE = 0.15
 """What particles beside solids may be too many by before they are spread."""
 DEEP = BELOW - max(MOST_OFF.values()) - 0.01
 """How far below the surface, in cells, the centre of a cell lies at least that is full: a surface that stays is known no deeper."""
-FREE = 0.01
-"""Part of a box without a way out that is free at the least where all of that is spread: the less the fuller it is. In a full one what
+TOO_FULL = 16.0
+"""Cells of liquid that a box without a way out holds beyond its room where nothing is spread any more: the less the more there are. What
 an inflow had brought too much went into the last of the air in each step, the faster the shorter that was."""
 NEAR = 2.5
 """Cells from a solid within which a cell lies beside it."""
@@ -210,7 +210,7 @@ class Crowding:
         Less where the fastest have ``crossed`` less than a cell: else short steps would stir the liquid by what is noise.
         ``weight`` and ``velocity`` are what ``Transfer.to_faces`` has found, ``out`` is what this did the step before, ``room`` any array.
         """
-        spread = RESTORED * min(self._free(particles) / FREE, 1.0) if self._ends else RESTORED
+        spread = RESTORED * min(max(1.0 - self._beyond_room(particles) / TOO_FULL, 0.0), 1.0)
         rate, news = min(crossed, 1.0) * spread / dt, -math.expm1(-crossed / LASTS)
         follows = (1.0 - news) * rate / self.rate if self.rate > 0 else 0.0
         self.rate = rate
@@ -222,12 +222,14 @@ class Crowding:
         past = room, velocity, dt / self.grid.dx, follows, news * rate, rate
         kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)
 
-    def _free(self, particles: Particles) -> float:
-        """Part of the box that neither solids nor the liquid take; what solids do is counted once, and again where little is free."""
-        cells, core = math.prod(self.grid.shape), self._core
+    def _beyond_room(self, particles: Particles) -> float:
+        """Cells of liquid that are there beyond what a box without a way out has room for; what solids take is counted where it is nearly full."""
+        if not self._ends:
+            return 0.0
+        room, core = math.prod(self.grid.shape), self._core
         held = (particles.count + (core.particles - core.dropped if core else 0)) / FULL[self.grid.dim]
-        if self.solids is None:
-            self._covered = 0.0
-        elif self._covered is None or held > (1.0 - 2.0 * FREE) * (cells - self._covered):
-            self._covered = cells - float(self.grid.to_numpy(self.solids.fluid).sum())
-        return max(1.0 - held / max(cells - self._covered, 1.0), 0.0)
+        if self.solids is not None:
+            if self._covered is None or held > 0.98 * (room - self._covered):
+                self._covered = room - float(self.grid.to_numpy(self.solids.fluid).sum())
+            room -= self._covered
+        return held - room

@@ -87,6 +87,8 @@ def advect(engine: Engine, dt: float) -> Iterator[None]:
     """
     velocity = engine.state.velocity.current
     if not engine.halved:
+        if engine.walls.has_open:
+            copy_values(velocity, engine.before)
         yield from _advect(engine, dt, velocity)
         return
     together = _advection(engine).shares_paths
@@ -358,7 +360,9 @@ def project(engine: Engine, dt: float) -> None:
 
 
 def _project(engine: Engine, dt: float) -> None:
-    engine.walls.slow_inflow(engine.state.velocity.current, dt)
+    # What has carried the velocity, as of the end of what this projects.
+    was = engine.before if engine.walls.has_open and not engine.grid.collocated else None
+    engine.walls.meet_outside(engine.state.velocity.current, dt, was)
     engine.pressed = dt
     result = _project_velocity(engine, engine.state.velocity.current, dt)
     engine.pressure_result = result if engine.pressure_result is None else engine.pressure_result.followed_by(result)
