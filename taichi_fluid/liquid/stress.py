@@ -10,6 +10,10 @@ from ..operators.shapes import coverage
 NEAREST = 0.02
 """Part of a cell nearer than which a surface does not count."""
 
+BULK = 5.0
+"""How many times as strongly as it shears the liquid resists to change its volume while friction acts. The pressure is about to undo
+that; but at a surface it is 0, and what stretches there has a stress across it that only a pressure holds (`docs/design.md`)."""
+
 FAR = 1e6
 """How far from solids a face beyond the box is, in cells."""
 
@@ -99,11 +103,31 @@ class Stress:
         return ti.select((j - i == 1) | (j - i == -2), spin, -spin) * self.solids.dx
 
     @ti.func
+    def bulk(self, c, s):
+        """How much of what changes the volume of a cell is resisted: nothing where a solid cuts it, whose faces say otherwise what that is."""
+        least = most = self.factor(c, s, 0, 0)
+        if ti.static(self.given):
+            for k in ti.static(range(1, s.n)):
+                here = self.factor(c, s, k, k)
+                least, most = ti.min(least, here), ti.max(most, here)
+        return ti.select(most > ti.f32(1.001) * least, ti.f32(0.0), ti.f32(BULK) * least)
+
+    @ti.func
+    def swelling(self, u: Array, c, s):
+        """What the flow out of a cell pushes its faces with."""
+        total = ti.f32(0.0)
+        for k in ti.static(range(s.n)):
+            face = c + k * cells_of(s, self.solids.n)
+            total += u[face + s[k]] - u[face]
+        return self.bulk(c, s) * total
+
+    @ti.func
     def push(self, u: Array, c, s, axis: ti.template()):
         """What the stress adds to a velocity on the lower face of a cell along an axis, times its mass."""
         face, two = c + axis * cells_of(s, self.solids.n), ti.f32(2.0)
         above, below = self.factor(c, s, axis, axis), self.factor(c - s[axis], s, axis, axis)
         total = two * (above * (u[face + s[axis]] - u[face]) - below * (u[face] - u[face - s[axis]]))
+        total += self.swelling(u, c, s) - self.swelling(u, c - s[axis], s)
         for j in ti.static(range(s.n)):
             if ti.static(j != axis):
                 total += self.across(u, c + s[j], s, axis, j) - self.across(u, c, s, axis, j)
@@ -250,6 +274,7 @@ def _write_diagonal_at(c, I, s, stress, solids, inv_diag: Array):
             here = c - s[axis] if ti.static(j == axis) else c
             one, two = stress.factor(here, s, axis, j), stress.factor(here + s[j], s, axis, j)
             sides += ti.static(2.0 if j == axis else 1.0) * (one + two)
+        sides += stress.bulk(c, s) + stress.bulk(c - s[axis], s)
         diagonal, inverse = stress.mass(c, s, axis) + stress.step * sides, ti.f32(0.0)
         if solids.on_side(I, axis) == 0 and solids.leave(c, s, axis) == 1 and diagonal > ti.f32(1e-6):
             inverse = ti.f32(1.0) / diagonal
