@@ -7,6 +7,8 @@ particles on one side only, there are only counts.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from .._ti import argument, ti
 from ..boundaries.solids import Solids
@@ -202,7 +204,7 @@ class Crowding:
     def __init__(self, grid: Grid, walls: Walls, solids: Solids | None, core: Core | None = None):
         self._closed, self._seams = closed_all_over(walls), Seams(grid, walls)
         self.grid, self.solids, self._core, self._nothing = grid, solids, core, ti.ndarray(ti.f32, 1)
-        self._ends, self._covered, self.rate = not walls.has_open, None, 0.0
+        self._ends, self._covered, self.rate = not walls.has_open, -1.0, 0.0
 
     def find(self, particles: Particles, weight, phi, velocity, out, room, dt: float, crossed: float = 1.0) -> None:
         """Set ``out`` to the divergence, 1/s, that over ``dt`` spreads or gathers ``RESTORED`` of too many or too few.
@@ -222,6 +224,14 @@ class Crowding:
         past = room, velocity, dt / self.grid.dx, follows, news * rate, rate
         kernels.find_crowding(weight, particles.starts, phi, core, out, self._closed, *past, *where)
 
+    def state(self) -> dict[str, float]:
+        """What it is between two steps."""
+        return {"spreads": self.rate, "covered": self._covered}
+
+    def restore_state(self, numbers: Mapping[str, Any]) -> None:
+        """Be what ``state`` has found, as far as that was kept."""
+        self.rate, self._covered = float(numbers.get("spreads", 0.0)), float(numbers.get("covered", -1.0))
+
     def _beyond_room(self, particles: Particles) -> float:
         """Cells of liquid that are there beyond what a box without a way out has room for; what solids take is counted where it is nearly full."""
         if not self._ends:
@@ -229,7 +239,7 @@ class Crowding:
         room, core = math.prod(self.grid.shape), self._core
         held = (particles.count + (core.particles - core.dropped if core else 0)) / FULL[self.grid.dim]
         if self.solids is not None:
-            if self._covered is None or held > 0.98 * (room - self._covered):
+            if self._covered < 0 or held > 0.98 * (room - self._covered):
                 self._covered = room - float(self.grid.to_numpy(self.solids.fluid).sum())
             room -= self._covered
         return held - room

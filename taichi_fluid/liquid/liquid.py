@@ -434,7 +434,7 @@ class Liquid:
         arrays |= {name: array.to_numpy() for name, array in self._kept().items()} | self.inlets.state()
         numbers |= {"target": self.target, "steps": self.steps, "share": self._seeding.share, "leaves": self.leaves}
         numbers |= {"pouring": sorted(self.pouring), "known": self._known, "kick": self.kick.seconds}
-        numbers |= {"core": self.core.cells, "dropped": self.core.dropped, "spreads": self._crowding.rate}
+        numbers |= {"core": self.core.cells, "dropped": self.core.dropped} | self._crowding.state()
         if "foam" in vars(self):
             foam, numbers["foam"] = self.foam.state()
             arrays |= {f"foam/{name}": values for name, values in foam.items()}
@@ -446,7 +446,7 @@ class Liquid:
         Raises:
             ValueError: for arrays of another grid, or some that are missing.
         """
-        self._gone = False
+        self._gone, self._known = False, bool(numbers.get("known", False))
         if "lift" in arrays and arrays["lift"].shape == (1,):
             arrays = {**arrays, "lift": np.repeat(arrays["lift"], 2)}  # kept before there were two
         self.core.clear()
@@ -463,11 +463,11 @@ class Liquid:
                 raise ValueError(f"liquid/{name} is missing, or of another grid")
             array.from_numpy(np.ascontiguousarray(arrays[name]))
         self.particles.restore_state(arrays, numbers)
-        self.target, self.steps = int(numbers["target"]), int(numbers["steps"])
-        self._seeding.share, self._known = float(numbers["share"]), bool(numbers.get("known", False))
+        self.target, self._seeding.share = int(numbers["target"]), float(numbers["share"])
+        self.steps, self.kick.seconds = int(numbers["steps"]), float(numbers.get("kick", 0.0))
         self.inlets.restore_state(arrays)
         self.leaves, self.pouring = bool(numbers.get("leaves", self.leaves)), set(numbers.get("pouring", ()))
-        self.kick.seconds, self._crowding.rate = (float(numbers.get(name, 0.0)) for name in ("kick", "spreads"))
+        self._crowding.restore_state(numbers)
         self.core.cells, self.core.dropped = int(numbers.get("core", 0)), int(numbers.get("dropped", 0))
         if self.has_foam:
             self.foam.particles.clear()
