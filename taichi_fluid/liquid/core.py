@@ -365,6 +365,10 @@ class Core:
         """How many particles the core would have."""
         return FULL[self.grid.dim] * self.cells
 
+    def held_with(self, particles: Particles) -> int:
+        """How many particles there are, with those that the core would have."""
+        return particles.count - self.dropped + self.particles
+
 
 def cover_of(core: Core | None, nothing) -> tuple:
     """What kernels are told of a core: its marks, and whether there may be any; ``nothing`` is any array of whole numbers."""

@@ -236,8 +236,8 @@ class Crowding:
         """Cells of liquid that are there beyond what a box without a way out has room for; what solids take is counted where it is nearly full."""
         if not self._ends:
             return 0.0
-        room, core = math.prod(self.grid.shape), self._core
-        held = (particles.count + (core.particles - core.dropped if core else 0)) / FULL[self.grid.dim]
+        count = particles.count if self._core is None else self._core.held_with(particles)
+        room, held = math.prod(self.grid.shape), count / FULL[self.grid.dim]
         if self.solids is not None:
             if self._covered < 0 or held > 0.98 * (room - self._covered):
                 self._covered = room - float(self.grid.to_numpy(self.solids.fluid).sum())

@@ -487,7 +487,7 @@ class Liquid:
     @property
     def _held(self) -> int:
         """How many particles there are, with those that the core would have."""
-        return self.particles.count - self.core.dropped + self.core.particles
+        return self.core.held_with(self.particles)
 
     @property
     def lacking(self) -> int:
