@@ -179,9 +179,9 @@ def test_both_grids_keep_them(dim):
     assert error_after(other, 15) < 1e-6
 
 
-@pytest.mark.parametrize(("shape", "steps"), [((128, 128), 2000), ((48, 48, 48), 500)], ids=["2D", "3D"])
+@pytest.mark.parametrize(("shape", "steps"), [((128, 128), 2000), ((48, 48, 48), 150)], ids=["2D", "3D"])
 def test_so_many_steps_keep_them(shape, steps):
-    """In 3D 2,000 steps, which take a minute, left 2e-6."""
+    """In 3D 2,000 steps, which take minutes, left 2e-6."""
     assert error_after(hot_box(shape, {}), steps) < 1e-5
 
 

@@ -18,11 +18,11 @@ def pool(dim, resolution=16, **tables):
     return water([1.0] * dim, resolution, [([0.0] * dim, [1.0, 0.5, 1.0][:dim])], **tables)
 
 
-def with_one(simulation, place, velocity, life=5.0):
-    """Foam that is one point, at a place in metres."""
+def with_some(simulation, places, velocity, life=5.0):
+    """Foam of points at places in metres that all move alike."""
     foam, dim = simulation.liquid.foam, simulation.grid.dim
-    x = np.array([place], dtype=np.float64)[:, :dim] / simulation.grid.dx
-    foam.particles.add(x, np.array([velocity])[:, :dim], life=np.array([[life]]))
+    x = np.array(places, dtype=np.float64)[:, :dim] / simulation.grid.dx
+    foam.particles.add(x, np.tile(np.array(velocity)[:dim], (len(x), 1)), life=np.full((len(x), 1), life))
     foam.particles.sort()
     return foam
 
@@ -51,7 +51,7 @@ def moved(simulation, steps=1, gravity=(0.0, -9.81, 0.0), amount=0.0):
 @pytest.mark.vulkan_too
 def test_spray_falls_and_is_braked_by_the_air(dim):
     simulation = tf.Simulation(pool(dim))
-    foam = with_one(simulation, (0.3, 0.75, 0.5), (1.0, 1.0, 0.0))
+    foam = with_some(simulation, [(0.3, 0.75, 0.5)], (1.0, 1.0, 0.0))
     moved(simulation, 10)
     found, still = only(foam), math.exp(-DRAG * STEP)
     v, x = np.array([1.0, 1.0]), np.array([0.3, 0.75])
@@ -65,7 +65,7 @@ def test_spray_falls_and_is_braked_by_the_air(dim):
 
 def test_a_bubble_rises_floats_and_is_gone(dim):
     simulation = tf.Simulation(pool(dim))
-    foam = with_one(simulation, (0.5, 0.2, 0.5), (3.0, 3.0, 0.0), life=1.6)
+    foam = with_some(simulation, [(0.5, 0.2, 0.5)], (3.0, 3.0, 0.0), life=1.6)
     moved(simulation, 40)
     assert only(foam)["position"][1] == pytest.approx(0.2 + 40 * STEP * RISE, abs=1e-4)
     moved(simulation, 90)
@@ -81,7 +81,7 @@ def test_a_wall_stops_spray_and_an_open_side_lets_it_out(dim):
     for place, way in (((0.95, 0.8, 0.5), 9.0), ((0.05, 0.8, 0.5), -9.0)):
         scene = pool(dim)
         simulation = tf.Simulation(scene.with_values({"domain.boundaries": sides}))
-        foam = with_one(simulation, place, (way, 0.0, 0.0))
+        foam = with_some(simulation, [place], (way, 0.0, 0.0))
         moved(simulation, 2)
         assert foam.particles.count == 0
 
@@ -89,7 +89,7 @@ def test_a_wall_stops_spray_and_an_open_side_lets_it_out(dim):
 def test_a_sink_takes_foam(dim):
     drain = {"shape": "sphere", "center": [0.3, 0.75, 0.5][:dim], "radius": 0.1, "sink": True}
     simulation = tf.Simulation(pool(dim, sources=[drain]))
-    foam = with_one(simulation, (0.3, 0.75, 0.5), (0.0, 0.0, 0.0))
+    foam = with_some(simulation, [(0.3, 0.75, 0.5)], (0.0, 0.0, 0.0))
     simulation.step(STEP)
     assert foam.particles.count == 0
 
@@ -189,8 +189,8 @@ def test_foam_is_seen_unless_something_is_in_front_of_it(dim):
         simulation = tf.Simulation(scene)
         renderer = tf.Renderer(simulation)
         before = renderer.render().astype(int)
-        for x in np.linspace(0.4, 0.6, 400):  # each is far smaller than a pixel
-            with_one(simulation, (x, 0.75, 0.4), (0.0, 0.0, 0.0))
+        # Each is far smaller than a pixel.
+        with_some(simulation, [(x, 0.75, 0.4) for x in np.linspace(0.4, 0.6, 400)], (0.0, 0.0, 0.0))
         pictures[len(solids)] = renderer.render().astype(int) - before
     brighter = pictures[0]
     assert brighter.min() >= 0, "light is added"

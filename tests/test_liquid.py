@@ -603,10 +603,9 @@ def test_what_slides_along_a_solid_aslant_keeps_its_speed(transfer, viscosity):
 
 TWICE = """
 import hashlib, sys
-import taichi as ti
 import taichi_fluid as tf
 from taichi_fluid import backend
-ti.init(arch=ti.cpu, cpu_max_num_threads=int(sys.argv[1]), log_level=ti.ERROR, **backend.recommended_options())
+backend.start_here("cpu", cpu_max_num_threads=int(sys.argv[1]), offline_cache=True)
 settings = {"domain.resolution": 24, "liquid.foam": 20.0, "liquid.foam_speed": 0.5, "liquid.band": 2}
 simulation = tf.Simulation(tf.preset("dam").with_values(settings))
 for _ in range(12):

@@ -270,7 +270,7 @@ def test_a_plate_that_swings_rubs_with_the_momentum_that_the_fluid_gains(scheme,
 
 
 def test_a_steady_drag_is_the_momentum_that_the_stream_loses():
-    cells = 48
+    cells = 40
     simulation = channel(cells, 9.0)
     drag = simulation.solids.load(0).force[0]
     for margin in (0.2, 0.4):

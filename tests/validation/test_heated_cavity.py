@@ -1,7 +1,7 @@
 """The heated cavity of de Vahl Davis: a hot and a cold wall, air between them, and the heat that goes through.
 
 G. de Vahl Davis, Natural convection of air in a square cavity: a bench mark numerical solution, International Journal for
-Numerical Methods in Fluids 3 (1983), 249-264, table I: the mean Nusselt number is 1.118 at Ra 1e3, 2.243 at 1e4.
+Numerical Methods in Fluids 3 (1983), 249-264, table I: the mean Nusselt number is 1.118 at Ra 1e3. Higher Ra are cases of ``validate``.
 """
 
 import pytest
@@ -11,17 +11,10 @@ from taichi_fluid.validation.cavities import heated, nusselt_numbers
 from taichi_fluid.validation.published import DE_VAHL_DAVIS
 
 
-@pytest.mark.parametrize(
-    ("n", "rayleigh", "dt", "duration"),
-    [
-        # Long enough to become steady, in steps so short that their splitting costs less than the cells do.
-        pytest.param(32, 1_000, 0.0125, 15.0, id="32-1e3"),
-        pytest.param(64, 10_000, 0.01, 25.0, id="64-1e4"),
-    ],
-)
-def test_as_much_heat_goes_through_as_the_bench_mark_says(n, rayleigh, dt, duration):
-    run, expected = Run(n, {"solver.dt": dt}), DE_VAHL_DAVIS[rayleigh]["Nu"]
-    hot, cold, middle = nusselt_numbers(heated(run, rayleigh, duration))
+def test_as_much_heat_goes_through_as_the_bench_mark_says():
+    """Long enough to become steady, in steps so short that their splitting costs less than the cells do."""
+    expected = DE_VAHL_DAVIS[1_000]["Nu"]
+    hot, cold, middle = nusselt_numbers(heated(Run(32, {"solver.dt": 0.0125}), 1_000, 15.0))
     assert hot == pytest.approx(expected, rel=5e-3)
     assert middle == pytest.approx(expected, rel=5e-3)
     assert hot == pytest.approx(cold, rel=1e-4)  # what comes in goes out: it is steady
