@@ -171,12 +171,21 @@ def _nearest_at(solids, x):
 
 
 @ti.func
-def _carried_along(solids, x, step):
-    """A position in a solid moved with it for a step."""
-    y, row = x, _nearest_at(solids, x)
+def _way_of_solid(solids, x, step):
+    """How far the solid that is nearest to a position has gone there in a step, in cells."""
+    gone, row = x, _nearest_at(solids, x)
     for axis in ti.static(range(x.n)):
-        y[axis] += step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
-    return pushed_out(solids, y, distance_at(solids, y))
+        gone[axis] = step * solids.velocity_of(row, solids.origin + x * solids.dx, ti.i32(axis))
+    return gone
+
+
+@ti.func
+def _up_to_solid(solids, x, d, shift):
+    """A way from a place at distance ``d``, in cells, but for what goes farther into the solid there than up to it."""
+    away, into = away_from(solids, x), ti.f32(0.0)
+    for axis in ti.static(range(x.n)):
+        into += away[axis] * shift[axis]
+    return shift - ti.min(into + ti.max(d - ti.f32(CLEARANCE), ti.f32(0.0)), ti.f32(0.0)) * away
 
 
 @ti.func
@@ -329,14 +338,19 @@ def _comes_near(k, ways, solids, found: ti.template()):
 def _move_beside(p, shift, moving, solids, way):
     """A particle on a way, of so many cells, on which there may be a solid."""
     x = vector_at(moving.position, p, moving.room, zero_of(solids.n))
-    d = distance_at(solids, x)
+    d, own = distance_at(solids, x), shift
     if d < 0:
-        x = way.kept(_carried_along(solids, x, way.step))
-        d = ti.f32(0.0)
+        # A solid has come over it in this step: along with that, and from there by what it goes otherwise than that does.
+        gone = _way_of_solid(solids, x, way.step)
+        there = x + gone
+        x = way.kept(pushed_out(solids, there, distance_at(solids, there)))
+        if x[0] > NOWHERE:
+            d = distance_at(solids, x)
+            own = _up_to_solid(solids, x, d, shift - gone)
     if x[0] > NOWHERE:
-        goal = _moved_beside(solids, x, d, shift)
+        goal = _moved_beside(solids, x, d, own)
         x = way.kept(goal)
-        touched = ti.cast(_may_touch(d, shift), ti.i32)
+        touched = ti.cast(_may_touch(d, own), ti.i32)
         for axis in ti.static(range(goal.n)):
             touched |= way.stops(goal, axis)
         if touched == 1:

@@ -20,8 +20,8 @@ def emit(engine: Engine, dt: float) -> None:
     for quantity, offset in engine.state.scalars():
         if rate := rate_of(fluid, quantity.row, "decay"):
             decay(engine.grid, quantity.current, rate, dt, offset)
-        if rate := rate_of(fluid, quantity.row, "fade"):
-            fade(engine.grid, quantity.current, rate, dt, offset)
+        if lost := rate_of(fluid, quantity.row, "fade"):
+            fade(engine.grid, quantity.current, lost * kept_of_source(rate, dt), dt, offset)
     driven = fluid.velocity_fade > 0
     if driven:
         for offset in velocity.begins():
