@@ -175,6 +175,7 @@ SLOW = (
             "cavity-100",
             "rolls",
             "run-up",
+            "wavemaker",
             "column",
             "conduction",
             "heated-1e3",

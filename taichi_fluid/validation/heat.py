@@ -1,4 +1,4 @@
-"""Heat: past cylinders that let none through, around one that is hot, and what draws air through a chimney."""
+"""Heat: past cylinders that let none through, around one that is hot, what draws air through a chimney, and cold fluid that runs out."""
 
 import math
 
@@ -131,3 +131,34 @@ def chimney(run: Run) -> None:
     within = 0.01 * 64 / run.resolution
     for cfl in (0.5, 1.5, 3.0):
         run.near(f"CFL {cfl:g}: draught, over Bernoulli's", draught_of_chimney(run, cfl) / exact, 1.0, within)
+
+
+REACH = 6.0
+"""How long a box of a metre's height is, in half of which there is cold fluid, m."""
+
+
+def lock(run: Run) -> None:
+    """The case: with the weight of one metre per second squared both fronts go by 0.5 m/s, if nothing is lost.
+
+    T. B. Benjamin, Gravity currents and related phenomena, Journal of Fluid Mechanics 31 (1968), 209-248.
+    """
+    coarser = max(1.0, 192 / run.resolution) ** 2
+    simulation = run.simulation(
+        "lock-exchange",
+        domain={"size": [REACH, 1.0], "resolution": run.resolution},
+        fluid={"gravity": [0.0, -1.0], "expansion": 1.0, "viscosity": 2e-4},
+        solver={"max_dt": 0.05},
+        initial={"temperature": f"-step({0.5 * REACH}-x)"},
+    )
+    x, quarter, times, fronts = simulation.grid.cell_centres()[0][:, 0], simulation.grid.shape[1] // 4, [], []
+    while simulation.time < 5.0:
+        run.step(simulation, 1)
+        if simulation.time > 2.0:
+            cold = -simulation.to_numpy("temperature")
+            below, above = cold[:, :quarter].mean(axis=1), cold[:, -quarter:].mean(axis=1)
+            times.append(simulation.time)
+            fronts.append((x[below > 0.25].max(), -x[above < 0.75].min()))
+    for name, places in zip(("cold front, below", "warm front, above"), np.transpose(fronts), strict=True):
+        run.near(f"{name}: speed over sqrt(g' H)", np.polyfit(times, places, 1)[0], 0.5, 0.05 * coarser)
+    heat = float(simulation.to_numpy("temperature").mean(dtype=np.float64))
+    run.near("heat at the end, over that at first", -2 * heat, 1.0, 1e-5)

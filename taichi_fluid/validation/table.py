@@ -1,6 +1,6 @@
 """The cases, by name."""
 
-from . import bodies, cavities, endless, exact, ghost_fluid, heat, liquids, moving, stress, transport, waves
+from . import bodies, cavities, driven, endless, exact, ghost_fluid, heat, liquids, moving, stress, transport, waves
 from .cases import Case
 
 _GHIA = "Ghia, Ghia and Shin 1982"
@@ -39,6 +39,7 @@ CASES = {
         Case("dipole", "a dipole meets a wall, Re 625", "Clercx and Bruneau 2006", cavities.dipole, 256, 128),
         Case("conduction", "heat past cylinders that let none through", "Perrins et al. 1979", heat.conduction, 64, 32),
         Case("chimney", "the draught of a heated chimney", "Bernoulli", heat.chimney, 64, 32),
+        Case("lock", "cold fluid runs out below warm fluid", "Benjamin 1968", heat.lock, 192, 96),
         Case("annulus", "a hot cylinder in a cold one, Ra 1e3 and 1e4", "Shu 1999", heat.annulus, 64, 32),
         Case(
             "cylinder-20",
@@ -93,6 +94,8 @@ CASES = {
         Case("film", "a film that runs down a slope without ends", "Nusselt 1916", endless.film, 32, 16),
         Case("solitary", "a solitary wave", "Boussinesq 1872", waves.solitary, 384, 192),
         Case("run-up", "what a solitary wave runs up", "Su and Mirie 1980; Synolakis 1987", waves.run_up, 768, 384),
+        Case("wavemaker", "waves that a piston makes", "Havelock 1929", driven.wavemaker, 256, 128),
+        Case("wedge", "a wedge goes into water", "Zhao and Faltinsen 1993", driven.wedge, 384, 192),
         Case("drop", "a drop that surface tension drives", "Rayleigh 1879", stress.drop, 64, 32),
         Case("column", "a viscous column that spreads", "Huppert 1982", stress.column, 96, 48),
         Case("dam-front", "a dam breaks over a dry floor", "Ritter 1892; conservation", liquids.dam_front, 576, 144),
