@@ -50,8 +50,7 @@ def level_with_ends(simulation: Simulation, level: np.ndarray, layers: int = 1) 
     """
     grid = simulation.grid
     if simulation.solids is not None:
-        centres = sum(corner / 8 for corner in simulation.solids.at_corners(simulation.solids.distance))
-        level = np.maximum(level, -centres)
+        level = np.maximum(level, -simulation.solids.distance_at_centres())
     # Marching cubes leave holes about a value that is the surface's own, which a cell three quarters full has.
     level = np.where(np.abs(level) < NEAREST * grid.dx, np.copysign(NEAREST * grid.dx, level), level)
     # What is so deep that no cell beside it is in the air is no deeper than its side is far.

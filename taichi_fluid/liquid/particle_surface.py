@@ -352,7 +352,7 @@ class ParticleSurface:
         self._nothing, self._marks = ti.ndarray(ti.f32, 1), ti.ndarray(ti.i32, grid.cells)
         self._found = None if solids is None else grid.array()
         self._before = grid.array() if before is None else before
-        self.parting = Parting(grid, walls, solids, self._before)
+        self.parting = Parting(grid, walls, solids, self._before if solids is None else self._found)
         self.lift, self._partials = ti.ndarray(ti.f32, 2), room_for_partials(3)
         self.lift.fill(0.0)
 
@@ -407,7 +407,7 @@ class ParticleSurface:
                 kernels.vent(phi, last[0], self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period)
             self.fill_ghosts(phi)
         if last is not None:
-            self.parting.part(phi, *last)
+            self.parting.part(phi, self._nothing if self.solids is None else self._before, *last)
 
     def fill_ghosts(self, phi) -> None:
         """Set the ghosts of a distance to the surface: that meets the sides of the box at a right angle."""

@@ -74,7 +74,7 @@ class _Walls:
 
 
 @ti.func
-def _part_at(c, I, s, before: Array, phi: Array, pressure: Array, u: Array, walls):
+def _part_at(c, I, s, before: Array, phi: Array, was: Array, pressure: Array, u: Array, walls):
     """A cell of a film that was sucked at a lid, or has parted from it and moves away, counts as air."""
     if before[c] < 0:
         parts = ti.i32(0)
@@ -84,10 +84,11 @@ def _part_at(c, I, s, before: Array, phi: Array, pressure: Array, u: Array, wall
                     low = c + axis * cells_of(s, walls.solids.n)
                     here, opposite = u[low + end * s[axis]], u[low + (1 - end) * s[axis]]
                     away = (opposite - walls.speed(c, I, s, axis, end)) * ti.f32(1.0 - 2.0 * end)
-                    # ``let_go`` alone gives both the same, bit for bit.
-                    if (here == opposite and away > 0) or (
-                        pressure[c] < 0 and walls.is_film(c, I, s, before, axis, end) == 1
-                    ):
+                    # ``let_go`` gives both the same, bit for bit, in what was in the air; in the liquid, where a solid has come, chance does.
+                    parted = here == opposite and away > 0
+                    if ti.static(walls.given):
+                        parted = parted and was[c] >= 0
+                    if parted or (pressure[c] < 0 and walls.is_film(c, I, s, before, axis, end) == 1):
                         parts = ti.i32(1)
         if parts == 1:
             phi[c] = ti.f32(PARTED) * walls.solids.dx
@@ -115,6 +116,7 @@ def parting_kernels(loops, given):
     def part(
         before: Array,
         phi: Array,
+        was: Array,
         pressure: Array,
         u: Array,
         closed: Flags,
@@ -129,7 +131,7 @@ def parting_kernels(loops, given):
         dx: ti.f32,
     ):
         walls = _Walls(closed, force, CutCells(open, distance, owner, motions, n, origin, dx), fluid, given)
-        loops.each_cell(n, _part_at, (before, phi, pressure, u, walls))
+        loops.each_cell(n, _part_at, (before, phi, was, pressure, u, walls))
 
     @ti.kernel
     def let_go(u: Array, also: Array, phi: Array, closed: Flags, force: Point, fluid: Array, open: Array, n: Index):
@@ -159,11 +161,12 @@ class Parting:
         self._kernels, self._nothing = parting_kernels(grid.loops, solids is not None), ti.ndarray(ti.f32, 1)
         self.force: Sequence[float] = (0.0,) * grid.dim
 
-    def part(self, phi, pressure, velocity, force: Sequence[float]) -> None:
+    def part(self, phi, was, pressure, velocity, force: Sequence[float]) -> None:
         """Let the cells of films that leave a lid count as air in ``phi``, m, the distance to the surface.
 
         Args:
             phi: At centres; its ghosts are set.
+            was: What it was in that step; read where there are solids.
             pressure: Of the step before, Pa.
             velocity: On the faces, m/s, as that step has left it, walls' faces as ``let_go`` has.
             force: What the liquid falls by, m/s², from now on.
@@ -174,7 +177,7 @@ class Parting:
             others = (self.solids.fluid, *self.solids.arguments())
         self.force = force
         copy_values(phi, self._before)
-        self._kernels.part(self._before, phi, pressure, velocity, self._closed, self._fall(), *others)
+        self._kernels.part(self._before, phi, was, pressure, velocity, self._closed, self._fall(), *others)
         self._seams.mirror(phi)
 
     def let_go(self, velocity, also, phi) -> None:

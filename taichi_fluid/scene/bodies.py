@@ -146,7 +146,12 @@ class _Solid(Config):
     )
     begin: float = number(0.0, "s", "time at which it appears", slider=(0, 10), ge=0, le=1e6)
     end: float | None = number(
-        None, "s", "time at which it is gone, a gas there as beside it; left out, never", slider=(0, 20), ge=0, le=1e6
+        None,
+        "s",
+        "time at which it is gone, a gas there as beside it, of a liquid air; left out, never",
+        slider=(0, 20),
+        ge=0,
+        le=1e6,
     )
     colour: Colour = Field((0.42, 0.42, 0.45), description="colour of its surface")
 

@@ -36,11 +36,26 @@ def begin_below(liquid: "Liquid", distance: np.ndarray, velocity, beside: bool =
         beside: Whether what there is stays.
     """
     grid = liquid.grid
-    level = np.clip(distance, -3 * grid.dx, 1.5 * grid.dx).astype(np.float32)
+    level = np.clip(distance, -3 * grid.dx, 1.5 * grid.dx)
     if beside:
         level = np.minimum(level, grid.to_numpy(liquid.phi))
-    liquid.phi.from_numpy(np.pad(level, 1, mode="edge").ravel())
+    _set_level(liquid, level)
     liquid.take_over(velocity)
+
+
+def leave_air(liquid: "Liquid", was: np.ndarray, now: np.ndarray) -> None:
+    """Let there be air where solids are no more: by the distances of all from the centres of the cells that ``was`` and is ``now``, m.
+
+    Within them the surface is that of what they mirrored, and would count as deep liquid that no particle is in.
+    """
+    dx, level = liquid.grid.dx, liquid.grid.to_numpy(liquid.phi)
+    # Another one that has moved meanwhile has gone less far than two cells.
+    left = now > was + 2 * dx
+    _set_level(liquid, np.where(left, np.maximum(level, np.minimum(-was, 1.5 * dx)), level))
+
+
+def _set_level(liquid: "Liquid", level: np.ndarray) -> None:
+    liquid.phi.from_numpy(np.pad(level, 1, mode="edge").astype(np.float32).ravel())
 
 
 def _pouring(engine: Any) -> dict[int, Any]:

@@ -18,10 +18,13 @@ from .engine import Engine, Force, Stage
 def move(engine: Engine, dt: float) -> None:
     """Move the solids; what one is about to leave is filled from beside it, on both ends of a periodic axis, and in ghosts.
 
-    What they cover then and uncover is reckoned with by what keeps amounts.
+    What they cover then and uncover is reckoned with by what keeps amounts. Of a liquid there is air where one is no more.
     """
     assert engine.solids is not None
     if engine.solids.moves:
+        before = None
+        if engine.liquid is not None and engine.solids.leaves(engine.time + dt):
+            before = engine.solids.distance_at_centres()
         layers, was = engine.solids.layers_until(engine.time + dt), engine.state.scratch.first
         for quantity, offset in engine.state.scalars():
             engine.solids.extend_scalar(quantity.current, offset, layers)
@@ -31,6 +34,8 @@ def move(engine: Engine, dt: float) -> None:
         engine.place_solids(engine.time + dt)
         for quantity, offset in engine.state.scalars():
             engine.advection.cover(quantity.current, was, offset, quantity.name)
+        if before is not None:
+            liquids.leave_air(engine.liquid, before, engine.solids.distance_at_centres())
 
 
 def halve(engine: Engine, dt: float) -> Iterator[None]:

@@ -48,7 +48,7 @@ def volume_of(simulation: Simulation) -> float:
     """What the level set encloses outside solids, m³ (2D: m²)."""
     filled, solids, grid = filled_part(simulation), simulation.solids, simulation.grid
     if solids is not None:
-        filled = filled * np.clip(0.5 + np.mean(solids.at_corners(solids.distance), axis=0) / grid.dx, 0, 1)
+        filled = filled * np.clip(0.5 + solids.distance_at_centres() / grid.dx, 0, 1)
     return float(filled.sum()) * grid.cell_volume
 
 

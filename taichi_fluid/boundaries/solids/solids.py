@@ -268,6 +268,14 @@ class Solids:
         self.grid.require(None, offset, array=array)
         self._kernels.clear_scalar(array, self.fluid, self.grid.n, offset)
 
+    def leaves(self, time: float) -> bool:
+        """Whether one that stands where it does is there no more at ``time``, s."""
+        return any(not self.solids[index].present(time) for index in self._seen or ())
+
+    def distance_at_centres(self) -> np.ndarray:
+        """The distance to the nearest solid, m."""
+        return np.mean(self.at_corners(self.distance), axis=0)
+
     def at_corners(self, array) -> list[np.ndarray]:
         """``distance`` or ``owner`` at each corner of all cells: views of one copy, each shaped like the grid."""
         values = self.grid.to_numpy_padded(array)
