@@ -55,7 +55,8 @@ def leave_air(liquid: "Liquid", was: np.ndarray, now: np.ndarray) -> None:
 
 
 def _set_level(liquid: "Liquid", level: np.ndarray) -> None:
-    liquid.phi.from_numpy(np.pad(level, 1, mode="edge").astype(np.float32).ravel())
+    liquid.phi.from_numpy(np.pad(level, 1).astype(np.float32).ravel())
+    liquid.motion.seams.mirror(liquid.phi)
 
 
 def _pouring(engine: Any) -> dict[int, Any]:

@@ -106,12 +106,12 @@ def _force_on_wedge(run: Run, degrees: int) -> float:
     tables = {"fluid": {"gravity": [0.0, 0.0]}, "solids": _sides_of_wedge(math.radians(degrees))}
     scene = water([WIDE, 1.8], run.resolution, [([0.0, 0.0], [WIDE, DEEP])], **tables)
     simulation = Simulation(run.changed(scene))
-    rho, given, times = scene.fluid.rho, [0.0], [0.0]
+    rho, solids, given, times = scene.fluid.rho, simulation.solids, [0.0], [0.0]
+    assert solids is not None
     while simulation.time < OVER + SUNK:
         since = simulation.time
         run.step(simulation, 1)
-        assert simulation.solids is not None
-        force = sum(simulation.solids.load(i).force[1] for i in range(2))
+        force = sum(solids.load(i).force[1] for i in range(2))
         given.append(given[-1] + force * (simulation.time - since))
         times.append(simulation.time - OVER)
     half, whole = np.interp([0.5 * SUNK, SUNK], times, given)
