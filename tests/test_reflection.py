@@ -14,11 +14,15 @@ def faces(simulation):
     return simulation.grid.face_velocity_to_numpy(simulation.state.velocity.current)
 
 
+@pytest.mark.parametrize("viscosity", [1e-3, 1.0])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_a_heavy_fluid_at_rest_stays_at_rest_and_its_pressure_is_hydrostatic(dim):
-    """Half of the weight acts at either end of a step, and the pressure of the middle holds all of it."""
+def test_a_heavy_fluid_at_rest_stays_at_rest_and_its_pressure_is_hydrostatic(dim, viscosity):
+    """Half of the weight acts at either end of a step, and the pressure of the middle holds all of it.
+
+    At 1 m²/s less than half, as friction does; what that pressure lacked rubbed at walls, and 8e-4 of the weight of a step moved.
+    """
     force = [0.0, -9.81, 0.0][:dim]
-    fluid = {"body_force": force, "viscosity": 1e-3}
+    fluid = {"body_force": force, "viscosity": viscosity}
     simulation = Simulation(scene((6, 12, 6)[:dim], 0.1, fluid, REFLECTION | {"dt": 0.02, "tolerance": 1e-6}))
     for _ in range(10):
         simulation.step()
@@ -44,6 +48,27 @@ def test_friction_and_a_force_balance_as_they_do_in_split_steps(viscosity):
         simulation.step()
     # Relative to what one step of the force does; diffusion is solved to 1e-5 of its change.
     assert faces(simulation)[0] == pytest.approx(np.tile(exact, (5, 1)), rel=2e-5, abs=2e-5 * force * 0.05)
+
+
+@pytest.mark.parametrize("long", [0.4, 4.0, 40.0])
+@pytest.mark.parametrize("holds", ["a ball", "a wall"])
+def test_nothing_gets_hotter_than_what_it_is_warmed_by(holds, long):
+    """Not in the first steps either, all of whose heat is new; in steps ``long`` times dx² / D the air got up to 1.8 times as hot."""
+    cells = 32
+    ball = {"shape": "sphere", "center": [0.5, 0.4], "radius": 0.15, "temperature": 20.0}
+    wall = {"kind": "no-slip", "temperature": 20.0}
+    tables = {
+        "domain": {"size": [1.0, 1.0], "resolution": cells, "boundaries": [["no-slip"] * 2, [wall, "no-slip"]]},
+        "fluid": {"heat_diffusion": 0.1, "gravity": [0.0, 0.0]},
+    }
+    if holds == "a ball":
+        tables["solids"] = [ball]
+        tables["domain"]["boundaries"] = "no-slip"
+    simulation = Simulation(Scene.from_dict({"name": "warm", "sources": [], **tables}))
+    for _ in range(6):
+        simulation.step(long / cells**2 / 0.1)
+        # What is solved for is known to 1e-5 of what it changes by.
+        assert simulation.to_numpy("temperature").max() < 20.0 * (1 + 1e-4)
 
 
 @pytest.mark.vulkan_too(dim=2)

@@ -23,7 +23,7 @@ from .level_set import HIGHEST, LevelSet
 from .matching import TIMES, match
 from .motion import Motion
 from .particle_height import FAR
-from .particle_surface import ParticleSurface
+from .particle_surface import LastStep, ParticleSurface
 from .particles import FULL, Particles
 from .seeding import Seeding
 from .sides import Body, smooth_walls
@@ -255,10 +255,10 @@ class Liquid:
         self._forget()
         self._known = True
 
-    def find_surface(self, last: tuple[Any, Any, Sequence[float]] | None = None) -> None:
+    def find_surface(self, last: Sequence[Any] | None = None) -> None:
         """Find where the particles are, who has left, and the surface: that which there was, gone along, as far as they show it.
 
-        ``last`` is what the step before has left, see ``ParticleSurface.find``.
+        ``last`` is what the step before has left, the fields of a ``LastStep``.
         """
         before = self.particles.count
         self._sort()
@@ -267,7 +267,7 @@ class Liquid:
         if not self._gone:
             self._there.stay(self.phi)
         self._gone = False
-        self._surface.find(self.particles, self.phi, self._there.phi, last)
+        self._surface.find(self.particles, self.phi, self._there.phi, None if last is None else LastStep(*last))
         for shape in self._drained:
             self._sinks.open(self.phi, *shape)
         if self._drained:

@@ -1,7 +1,7 @@
 """The surface of a liquid from its particles: a signed distance, by those around a place and by the surface that there was."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._ti import argument, ti
 from ..boundaries.solids import CutCells, Solids
@@ -201,10 +201,10 @@ def _wet_corner_at(c, I, s, phi: Array, before: Array, out: Array, solids):
 
 
 @ti.func
-def _vent_at(c, I, s, phi: Array, pressure: Array, solids):
+def _vent_at(c, I, s, phi: Array, pressure: Array, withstands, solids):
     """A cell at a solid that touches air and was sucked at is no deeper than ``VENTED``: air comes in where liquid would part from it."""
     shallow = ti.f32(-VENTED) * solids.dx
-    if phi[c] < shallow and pressure[c] < 0:
+    if phi[c] < shallow and pressure[c] < -withstands:
         if distance_at(solids, ti.cast(I, ti.f32) - ti.f32(0.5)) < ti.f32(IN_CELL[s.n]):
             touches = ti.i32(0)
             for axis in ti.static(range(s.n)):
@@ -322,12 +322,34 @@ def surface_kernels(loops, given, cored, wraps):
         loops.each_cell(n, _wet_corner_at, (phi, before, out, solids))
 
     @ti.kernel
-    def vent(phi: Array, pressure: Array, open: Array, distance: Array, n: Index, dx: ti.f32, period: Point):
+    def vent(
+        phi: Array,
+        pressure: Array,
+        withstands: ti.f32,
+        open: Array,
+        distance: Array,
+        n: Index,
+        dx: ti.f32,
+        period: Point,
+    ):
         # In place: whether a neighbour is air does not change.
         solids = CutCells(open, distance, None, None, n, None, dx, period, wraps)
-        loops.each_cell(n, _vent_at, (phi, pressure, solids))
+        loops.each_cell(n, _vent_at, (phi, pressure, withstands, solids))
 
     return mark_rows, find_distance, close_holes, balance, wet_corners, vent
+
+
+class LastStep(NamedTuple):
+    """What a step has left, where it held the liquid to walls and solids, and air comes in.
+
+    The ``pressure``, Pa; the ``velocity`` on the faces, m/s; the ``force`` that the liquid falls by from now on, m/s²; and the suction that
+    the tension of a surface ``withstands``, Pa, in a gap that is a cell wide.
+    """
+
+    pressure: Any
+    velocity: Any
+    force: Sequence[float]
+    withstands: float = 0.0
 
 
 class ParticleSurface:
@@ -359,19 +381,18 @@ class ParticleSurface:
     def _kernels_for(self, cored: bool):
         return surface_kernels(self.grid.costly_loops, self.solids is not None, cored, self._seams.any)
 
-    def find(self, particles: Particles, phi, there=None, last: tuple[Any, Any, Sequence[float]] | None = None) -> None:
+    def find(self, particles: Particles, phi, there=None, last: LastStep | None = None) -> None:
         """Set ``phi`` to the distance to the surface at centres, m, negative in the liquid; within ``FAR`` cells.
 
         Args:
             particles: Sorted.
             phi: An array of the grid; ghosts are those of a surface that meets its sides at a right angle.
             there: The same of a surface to stay at, as far as it lies near what particles show; its ghosts are set.
-            last: What the step before has left, where it held the liquid to walls and solids, and air comes in: the pressure, Pa, and the
-                velocity on the faces, m/s; and the force, m/s².
+            last: What the step before has left.
         """
         grid, (position, _, _, order, starts, room) = self.grid, particles.arrays()
         there, stays = (phi, 0.0) if there is None else (there, 1.0)
-        grid.require(phi=phi, there=there, pressure=phi if last is None else last[0])
+        grid.require(phi=phi, there=there, pressure=phi if last is None else last.pressure)
         if self.solids is None:
             origin = float_vector(grid.dim)(*grid.origin)
             others = (self._nothing, self._nothing, self._nothing, self._nothing, grid.n, origin, grid.dx)
@@ -404,7 +425,8 @@ class ParticleSurface:
             copy_values(phi, self._found)
             kernels.wet_corners(self._found, self._before, phi, *others, self._seams.period)
             if last is not None:
-                kernels.vent(phi, last[0], self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period)
+                cut = self.solids.open, self.solids.distance, grid.n, grid.dx, self._seams.period
+                kernels.vent(phi, last.pressure, last.withstands, *cut)
             self.fill_ghosts(phi)
         if last is not None:
             self.parting.part(phi, self._nothing if self.solids is None else self._before, *last)

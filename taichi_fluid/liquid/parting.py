@@ -23,7 +23,7 @@ PARTED = 0.02
 @argument
 class _Walls:
     """Which sides are ``closed`` all over, the ``force`` there is, and solids where they are ``given``, with what of each cell they leave
-    to the ``fluid``.
+    to the ``fluid``; and what suction a surface ``withstands``.
     """
 
     closed: object
@@ -31,6 +31,7 @@ class _Walls:
     solids: object
     fluid: object
     given: bool
+    withstands: object = 0.0
 
     @ti.func
     def is_side(self, I, axis: ti.template(), end: ti.template()):
@@ -88,7 +89,7 @@ def _part_at(c, I, s, before: Array, phi: Array, was: Array, pressure: Array, u:
                     parted = here == opposite and away > 0
                     if ti.static(walls.given):
                         parted = parted and was[c] >= 0
-                    if parted or (pressure[c] < 0 and walls.is_film(c, I, s, before, axis, end) == 1):
+                    if parted or (pressure[c] < -walls.withstands and walls.is_film(c, I, s, before, axis, end) == 1):
                         parts = ti.i32(1)
         if parts == 1:
             phi[c] = ti.f32(PARTED) * walls.solids.dx
@@ -121,6 +122,7 @@ def parting_kernels(loops, given):
         u: Array,
         closed: Flags,
         force: Point,
+        withstands: ti.f32,
         fluid: Array,
         open: Array,
         distance: Array,
@@ -130,7 +132,7 @@ def parting_kernels(loops, given):
         origin: Point,
         dx: ti.f32,
     ):
-        walls = _Walls(closed, force, CutCells(open, distance, owner, motions, n, origin, dx), fluid, given)
+        walls = _Walls(closed, force, CutCells(open, distance, owner, motions, n, origin, dx), fluid, given, withstands)
         loops.each_cell(n, _part_at, (before, phi, was, pressure, u, walls))
 
     @ti.kernel
@@ -161,7 +163,7 @@ class Parting:
         self._kernels, self._nothing = parting_kernels(grid.loops, solids is not None), ti.ndarray(ti.f32, 1)
         self.force: Sequence[float] = (0.0,) * grid.dim
 
-    def part(self, phi, was, pressure, velocity, force: Sequence[float]) -> None:
+    def part(self, phi, was, pressure, velocity, force: Sequence[float], withstands: float = 0.0) -> None:
         """Let the cells of films that leave a lid count as air in ``phi``, m, the distance to the surface.
 
         Args:
@@ -170,6 +172,7 @@ class Parting:
             pressure: Of the step before, Pa.
             velocity: On the faces, m/s, as that step has left it, walls' faces as ``let_go`` has.
             force: What the liquid falls by, m/s², from now on.
+            withstands: The suction at which it parts, Pa.
         """
         grid, nothing = self.grid, self._nothing
         others = (nothing,) * 5 + (grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)
@@ -177,7 +180,7 @@ class Parting:
             others = (self.solids.fluid, *self.solids.arguments())
         self.force = force
         copy_values(phi, self._before)
-        self._kernels.part(self._before, phi, was, pressure, velocity, self._closed, self._fall(), *others)
+        self._kernels.part(self._before, phi, was, pressure, velocity, self._closed, self._fall(), withstands, *others)
         self._seams.mirror(phi)
 
     def let_go(self, velocity, also, phi) -> None:

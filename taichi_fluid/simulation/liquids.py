@@ -120,7 +120,8 @@ def gather_liquid(engine: Any, dt: float) -> Iterator[None]:
     What it will be made to heed is how fast sides and solids are then.
     """
     force = pull_on(engine.scene, engine.time)
-    engine.liquid.find_surface((engine.state.pressure, engine.state.velocity.current, force))
+    withstands = engine.scene.liquid.surface_tension / engine.grid.dx
+    engine.liquid.find_surface((engine.state.pressure, engine.state.velocity.current, force, withstands))
     yield
     cells = dt / engine.grid.dx
     engine.liquid.balance(engine.speed * cells)
