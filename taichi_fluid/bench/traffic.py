@@ -82,6 +82,7 @@ TRAFFIC = {
     "gas_kernels.radiate": ("temperature", "temperature"),
     "projection_kernels.compute_rhs": ("velocity expansion", "rhs"),
     "projection_kernels.compute_cut_rhs": ("velocity expansion open", "rhs"),
+    "gradient_kernels.hold_at_sides": ("", ""),
     "gradient_kernels.subtract_centred_gradient": ("velocity pressure", "velocity"),
     "gradient_kernels.subtract_gradient": ("velocity pressure inv_diag open", "velocity"),
     "residual_kernels.start": ("inv_diag  rhs inv_diag  rhs inv_diag", ""),

@@ -118,6 +118,24 @@ def _subtract_centred_gradient_at(c, I, s, u: Array, p: Array, n, scale):
         u[place] = u[place] - ti.f32(0.5) * scale * g[axis]
 
 
+@ti.func
+def _going_into(u: Array, place, inwards):
+    """What a velocity component at the centre beside a side goes into it by, m/s, as it is extrapolated to there."""
+    given_there = ti.f32(0.5) * (u[place] + u[place - inwards])
+    return ti.f32(1.5) * u[place] - ti.f32(0.5) * u[place + inwards] - given_there
+
+
+@ti.func
+def _hold_at_sides_at(c, I, s, u: Array, n, closed, axis: ti.template()):
+    """Of a cell beside a side the mean of what the pressure changes on two faces: on that side all that goes into it."""
+    lower = c + s[axis] + axis * cells_of(s, n)
+    upper = lower + (n[axis] - 1) * s[axis]
+    below = _going_into(u, lower, s[axis]) * ti.cast(closed[2 * axis], ti.f32)
+    above = _going_into(u, upper, -s[axis]) * ti.cast(closed[2 * axis + 1], ti.f32)
+    u[lower] = u[lower] - ti.f32(0.5) * below
+    u[upper] = u[upper] - ti.f32(0.5) * above
+
+
 @kernel_family
 def projection_kernels(loops, expands, on):
     IntVector, FloatVector = loops.IntVector, loops.FloatVector
@@ -153,7 +171,11 @@ def gradient_kernels(loops, cut, full):
     def subtract_centred_gradient(velocity: Array, pressure: Array, n: Index, scale: ti.f32):
         each_cell(n, _subtract_centred_gradient_at, (velocity, pressure, n, scale))
 
-    return subtract_gradient, subtract_centred_gradient
+    @ti.kernel
+    def hold_at_sides(velocity: Array, n: Index, closed: Flags):
+        loops.each_side(n, _hold_at_sides_at, (velocity, n, closed))
+
+    return subtract_gradient, subtract_centred_gradient, hold_at_sides
 
 
 @ti.func
@@ -214,6 +236,8 @@ class Projection:
         self._gradient = gradient_kernels(grid.loops, cut, self._full)
         held = [wraps for wraps in sides.periodic for _ in range(2)] if self._full else sides.box
         self._held = int_vector(2 * grid.dim)(*map(int, held))
+        ends = zip(sides.box, [wraps for wraps in sides.periodic for _ in range(2)], strict=True)
+        self._closed = int_vector(2 * grid.dim)(*(int(not (holds or wraps)) for holds, wraps in ends))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)
         self.update()
@@ -307,6 +331,8 @@ class Projection:
             result = self.solver.sweep(self._rhs, pressure, sweeps)
         else:
             result = self.solve(pressure, tolerance, max_iterations)
+        if self.grid.collocated:
+            self._gradient.hold_at_sides(velocity, self.grid.n, self._closed)
         self.subtract_gradient(velocity, pressure, dt / (rho * self.grid.dx))
         if self.solids is not None:
             self.solids.enforce(velocity)

@@ -71,8 +71,8 @@ class Simulation(Engine, Flow):
         diagnostics: Measures.
         stages: The step. On the staggered grid: solids (where there are any), advect, sources, burn, forces, diffuse,
             project, and before ``advect`` one more, ``halve``, with advection-reflection. The velocity that carries is the projected one of the step before, so that it neither compresses nor
-            thins out what it carries, but where something expands. On the collocated grid, as Stam (2003) has it:
-            sources, burn, forces, diffuse, project, advect, project again, carry; the last diffuses and moves what the
+            thins out what it carries, but where something expands. On the collocated grid, after Stam (2003):
+            sources, burn, forces, project, diffuse, advect, project again, carry; the last diffuses and moves what the
             velocity of this step carries. What burns does so half in ``sources``.
         forces: What accelerates the fluid, in its order: a list like ``stages``, of the rows of ``FORCES`` to begin with.
         kept: Things of one's own whose state goes into checkpoints, by name: ``kept.add("rain", rain)``, where ``rain`` has
