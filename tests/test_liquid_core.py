@@ -52,7 +52,6 @@ def test_a_pool_with_a_core_stays_at_rest(dim):
     assert below == pytest.approx(1000 * 9.81 * (height - 0.5 / cells), abs=1000 * 9.81 * 0.05 / cells)
 
 
-@pytest.mark.vulkan_too(dim=2)
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_vortex_in_the_core_gains_nothing(dim):
     """Its ways back ended too far out: 30 steps later it turned at 2.5 times its speed, in 2D, and drew in more and more."""

@@ -89,7 +89,7 @@ CASES = {
         Case(
             "archimedes", "a ball held in water at rest, deep and less deep", "Archimedes", liquids.archimedes, 64, 32
         ),
-        Case("slosh", "first mode of a tank", "Tadjbakhsh and Keller 1960", liquids.slosh, 64, 32),
+        Case("slosh", "first mode of a tank", "Tadjbakhsh and Keller 1960", liquids.slosh, 64, 16),
         Case("endless-wave", "a wave along a periodic axis", "Stokes 1847", endless.wave, 64, 32),
         Case("film", "a film that runs down a slope without ends", "Nusselt 1916", endless.film, 32, 16),
         Case("solitary", "a solitary wave", "Boussinesq 1872", waves.solitary, 384, 192),
