@@ -297,7 +297,9 @@ def wind(simulation, dt):
 def test_a_force_of_ones_own_is_one_like_ours_to_the_last_bit(grid):
     """In one simulation, and in all that are built while it is in the table; without it there is another flow."""
     source = {**SPRING, "begin": 0.0, "smoke": 1.0, "temperature": 200.0}
-    scene = box(sources=[source], fluid={"confinement": 0.02}).with_values({"domain.grid": grid})
+    # Without ends along the force, which it would only press on.
+    ways = {"domain.grid": grid, "domain.boundaries": [["periodic"] * 2, ["no-slip"] * 2]}
+    scene = box(sources=[source], fluid={"confinement": 0.02}).with_values(ways)
     ours, theirs, still = (
         tf.Simulation(each) for each in (scene.with_values({"fluid.body_force": [2.0, 0.0]}), scene, scene)
     )
@@ -312,7 +314,7 @@ def test_a_force_of_ones_own_is_one_like_ours_to_the_last_bit(grid):
         expected = ours.to_numpy(name)
         np.testing.assert_array_equal(theirs.to_numpy(name), expected)
         np.testing.assert_array_equal(every.to_numpy(name), expected)
-    assert np.abs(still.to_numpy("pressure") - ours.to_numpy("pressure")).max() > 0.01
+    assert np.abs(still.to_numpy("velocity") - ours.to_numpy("velocity")).max() > 0.01
 
 
 @ti.kernel
