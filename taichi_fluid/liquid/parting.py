@@ -172,7 +172,7 @@ class Parting:
             pressure: Of the step before, Pa.
             velocity: On the faces, m/s, as that step has left it, walls' faces as ``let_go`` has.
             force: What the liquid falls by, m/s², from now on.
-            withstands: The suction at which it parts, Pa.
+            withstands: The suction that does not part it, Pa.
         """
         grid, nothing = self.grid, self._nothing
         others = (nothing,) * 5 + (grid.n, float_vector(grid.dim)(*grid.origin), grid.dx)

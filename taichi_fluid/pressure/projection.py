@@ -234,10 +234,9 @@ class Projection:
         self._nothing = ti.ndarray(ti.f32, 1)
         self._full = not cut and not walls.has_open
         self._gradient = gradient_kernels(grid.loops, cut, self._full)
-        held = [wraps for wraps in sides.periodic for _ in range(2)] if self._full else sides.box
-        self._held = int_vector(2 * grid.dim)(*map(int, held))
-        ends = zip(sides.box, [wraps for wraps in sides.periodic for _ in range(2)], strict=True)
-        self._closed = int_vector(2 * grid.dim)(*(int(not (holds or wraps)) for holds, wraps in ends))
+        wraps = [wraps for wraps in sides.periodic for _ in range(2)]
+        self._held = int_vector(2 * grid.dim)(*map(int, wraps if self._full else sides.box))
+        self._closed = int_vector(2 * grid.dim)(*(int(not any(ways)) for ways in zip(sides.box, wraps, strict=True)))
         reach = [n + 2 if walls.has_open else n + 1 for n in grid.shape]
         self._end = int_vector(grid.dim)(*reach)
         self.update()

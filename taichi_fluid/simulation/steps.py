@@ -15,6 +15,7 @@ from . import liquids, reactions
 from .engine import Engine, Force, Stage
 
 _FIRST_STEPS = 2
+"""In which nothing that diffuses swings about what walls and solids hold."""
 
 
 def move(engine: Engine, dt: float) -> None:
@@ -328,7 +329,7 @@ def _diffuse_rest(engine: Engine, dt: float) -> list[SolveResult]:
 
 
 def diffuse_alone(engine: Engine, dt: float) -> None:
-    """Diffuse the velocity as it is: on the collocated grid, where its projection follows."""
+    """Diffuse the velocity as it is: on the collocated grid, of which the first projection has made it."""
     velocity, viscosity = engine.state.velocity.current, engine.scene.fluid.viscosity
     engine.diffusion_results += engine.diffusion.diffuse_velocity(velocity, viscosity, dt)
 
