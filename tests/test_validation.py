@@ -107,6 +107,7 @@ TODAY = [
     pytest.param("annulus", {}, [(1.0841, 0.005), (2.076, 0.01)], id="annulus"),
     pytest.param("solitary", {}, [(0.994, 0.004), (0.99, 0.02), (0.994, 0.004), (0.99, 0.02)], id="solitary"),
     pytest.param("run-up", {}, [(1.003, 0.005), (0.905, 0.07)], id="run-up"),
+    pytest.param("internal-wave", {}, [(0.999, 5e-4), (0, 5e-4), (1.0002, 5e-4), (0, 5e-4)], id="internal-wave"),
     pytest.param("lock", {}, [(0.4782, 0.003), (0.4787, 0.003), (1, 1e-5)], id="lock"),
     pytest.param("wavemaker", {}, [(0.96, 0.01), (0.928, 0.02), (1.0, 0.01), (0, 0.005)], id="wavemaker"),
     pytest.param("wedge", {}, [(13.71, 0.5), (5.02, 0.2)], id="wedge"),

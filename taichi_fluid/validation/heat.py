@@ -1,4 +1,4 @@
-"""Heat: past cylinders that let none through, around one that is hot, what draws air through a chimney, and cold fluid that runs out."""
+"""Heat: past cylinders that let none through, around one that is hot, what draws air through a chimney, cold fluid that runs out, and waves in layers."""
 
 import math
 
@@ -10,6 +10,7 @@ from ..simulation.probes import Probes
 from .cases import Run
 from .moving import MIDDLE, OUTER, outside_cylinder
 from .published import SHU
+from .water import frequency_of, lost_in_a_period
 
 RADIUS = 0.35
 """Of cylinders in a square array, 1 m apart, m."""
@@ -162,3 +163,31 @@ def lock(run: Run) -> None:
         run.near(f"{name}: speed over sqrt(g' H)", np.polyfit(times, places, 1)[0], 0.5, 0.05 * coarser)
     heat = float(simulation.to_numpy("temperature").mean(dtype=np.float64))
     run.near("heat at the end, over that at first", -2 * heat, 1.0, 1e-5)
+
+
+def internal_wave(run: Run) -> None:
+    """The case: layers the lighter the higher swing by what a wave's crests make of their 1 rad/s, on both grids.
+
+    Lord Rayleigh, Investigation of the character of the equilibrium of an incompressible heavy fluid of variable density,
+    Proceedings of the London Mathematical Society 14 (1883), 170-177.
+    """
+    frequency = math.sqrt(0.5) / (2 * math.pi)
+    for grid in ("staggered", "collocated"):
+        simulation = run.simulation(
+            "internal-wave",
+            domain={"size": [1.0, 1.0], "resolution": run.resolution, "boundaries": "free-slip", "grid": grid},
+            fluid={"gravity": [0.0, -1.0], "expansion": 1.0},
+            solver={"max_dt": 0.1},
+            initial={
+                "temperature": "y",
+                "velocity": ["0.01*sin(pi*x)*cos(pi*y)", "-0.01*cos(pi*x)*sin(pi*y)"],
+            },
+        )
+        x, y = simulation.grid.cell_centres()
+        shape, times, values = np.cos(np.pi * x) * np.sin(np.pi * y), [], []
+        while simulation.time < 3.6 / frequency:
+            run.step(simulation, 1)
+            times.append(simulation.time)
+            values.append(float((simulation.to_numpy("velocity")[1] * shape).mean()))
+        run.near(f"{grid}: frequency, over that of theory", frequency_of(times, values) / frequency, 1.0, 0.005)
+        run.at_most(f"{grid}: part of the amplitude that is lost in a period", lost_in_a_period(times, values), 0.01)

@@ -39,6 +39,7 @@ CASES = {
         Case("dipole", "a dipole meets a wall, Re 625", "Clercx and Bruneau 2006", cavities.dipole, 256, 128),
         Case("conduction", "heat past cylinders that let none through", "Perrins et al. 1979", heat.conduction, 64, 32),
         Case("chimney", "the draught of a heated chimney", "Bernoulli", heat.chimney, 64, 32),
+        Case("internal-wave", "a standing wave in layers of warm fluid", "Rayleigh 1883", heat.internal_wave, 64, 32),
         Case("lock", "cold fluid runs out below warm fluid", "Benjamin 1968", heat.lock, 192, 96),
         Case("annulus", "a hot cylinder in a cold one, Ra 1e3 and 1e4", "Shu 1999", heat.annulus, 64, 32),
         Case(
