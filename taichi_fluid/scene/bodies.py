@@ -43,7 +43,9 @@ class _Source(Config):
         None, "s", "time at which it stops; left out, never", slider=(0, 20), start=5.0, ge=0, le=1e6
     )
     sink: bool = Field(False, description="whether a liquid leaves there instead, as through a hole to the air")
-    mottle: float = number(0.0, "1", "0 emits evenly, 1 in patches", ge=0, le=1)
+    mottle: float = number(
+        0.0, "1", "0 emits evenly, 1 in patches, which go by six of their sizes in a second", ge=0, le=1
+    )
     mottle_size: float = number(0.1, "m", "size of a patch", slider=(0.01, 0.5), of_box=True, ge=1e-4, le=1e6)
 
     @property
