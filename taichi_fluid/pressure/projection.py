@@ -119,10 +119,9 @@ def _subtract_centred_gradient_at(c, I, s, u: Array, p: Array, n, scale):
 
 
 @ti.func
-def _going_into(u: Array, place, inwards):
-    """What a velocity component at the centre beside a side goes into it by, m/s, as it is extrapolated to there."""
-    given_there = ti.f32(0.5) * (u[place] + u[place - inwards])
-    return ti.f32(1.5) * u[place] - ti.f32(0.5) * u[place + inwards] - given_there
+def _going_into_side(u: Array, place, stride):
+    """What a component beside a side is, extrapolated to there, 1.5 u - 0.5 u_inside, less what is given there, 0.5 (u + u_ghost)."""
+    return u[place] - ti.f32(0.5) * (u[place - stride] + u[place + stride])
 
 
 @ti.func
@@ -130,10 +129,9 @@ def _hold_at_sides_at(c, I, s, u: Array, n, closed, axis: ti.template()):
     """Of a cell beside a side the mean of what the pressure changes on two faces: on that side all that goes into it."""
     lower = c + s[axis] + axis * cells_of(s, n)
     upper = lower + (n[axis] - 1) * s[axis]
-    below = _going_into(u, lower, s[axis]) * ti.cast(closed[2 * axis], ti.f32)
-    above = _going_into(u, upper, -s[axis]) * ti.cast(closed[2 * axis + 1], ti.f32)
-    u[lower] = u[lower] - ti.f32(0.5) * below
-    u[upper] = u[upper] - ti.f32(0.5) * above
+    below, above = _going_into_side(u, lower, s[axis]), _going_into_side(u, upper, s[axis])
+    u[lower] = u[lower] - ti.f32(0.5) * ti.cast(closed[2 * axis], ti.f32) * below
+    u[upper] = u[upper] - ti.f32(0.5) * ti.cast(closed[2 * axis + 1], ti.f32) * above
 
 
 @kernel_family

@@ -317,14 +317,17 @@ def _diffuse_rest(engine: Engine, dt: float) -> list[SolveResult]:
     Forces have acted for no longer than friction by then. Where that was less than half of the step, the pressure that holds them
     knows less of them than they do now, and what it lacks would rub against walls.
     """
-    diffusion, velocity, viscosity = engine.diffusion, engine.state.velocity.current, engine.scene.fluid.viscosity
-    first = diffusion.first_part(viscosity, dt, component=0)
-    lacks = (dt - 2.0 * first) * 0.5 * dt / first
-    if lacks:
-        _press(engine, lacks)
-    results = diffusion.diffuse_velocity(velocity, viscosity, dt - first)
-    if lacks:
-        _press(engine, -lacks)
+    first = engine.diffusion.first_part(engine.scene.fluid.viscosity, dt, component=0)
+    return _diffuse_held(engine, dt - first, (dt - 2.0 * first) * 0.5 * dt / first)
+
+
+def _diffuse_held(engine: Engine, dt: float, held: float) -> list[SolveResult]:
+    """Diffuse the velocity without what the pressure as it is takes off in ``held`` s; that is left in it."""
+    if held:
+        _press(engine, held)
+    results = engine.diffusion.diffuse_velocity(engine.state.velocity.current, engine.scene.fluid.viscosity, dt)
+    if held:
+        _press(engine, -held)
     return results
 
 
@@ -363,17 +366,11 @@ def _diffuse_velocity(engine: Engine, dt: float) -> list[SolveResult]:
 
     Else a heavy fluid at rest, accelerated by gravity and not yet held by the pressure, would rub against its walls.
     """
-    velocity, pressure = engine.state.velocity, engine.state.pressure
+    velocity = engine.state.velocity
     if engine.steps == 0:
         velocity.next.copy_from(velocity.current)
         _project_velocity(engine, velocity.next, dt)
-    scale = engine.lasting(dt) / (engine.scene.fluid.rho * engine.grid.dx)
-    engine.projection.subtract_gradient(velocity.current, pressure, scale)
-    engine.fill_velocity()
-    results = engine.diffusion.diffuse_velocity(velocity.current, engine.scene.fluid.viscosity, dt)
-    engine.projection.subtract_gradient(velocity.current, pressure, -scale)
-    engine.fill_velocity()
-    return results
+    return _diffuse_held(engine, dt, engine.lasting(dt))
 
 
 def project(engine: Engine, dt: float) -> None:

@@ -166,7 +166,7 @@ def lock(run: Run) -> None:
 
 
 def internal_wave(run: Run) -> None:
-    """The case: layers the lighter the higher swing by what a wave's crests make of their 1 rad/s, on both grids.
+    """The case: on both grids, a wave as long as high in layers that swing at 1 rad/s by themselves: at the root of half of that.
 
     Lord Rayleigh, Investigation of the character of the equilibrium of an incompressible heavy fluid of variable density,
     Proceedings of the London Mathematical Society 14 (1883), 170-177.
